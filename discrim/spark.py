@@ -458,10 +458,10 @@ def _total(rows: Any, find: Found) -> Any:
     found = rows.mapInArrow(partial(_of_partition, find), FOUND)
     for _ in range(ROUNDS):
         found = found.groupBy((found["at"] / FAN_IN).cast("int").alias("group")).applyInArrow(_added, FOUND)
-    some = [_unpacked(bytes(row["found"])) for row in found.collect()]
-    if not some:
+    total = gathered_total(_unpacked(bytes(row["found"])) for row in found.collect())
+    if total is None:
         raise ValueError(NO_ROWS)
-    return gathered_total(some)
+    return total
 
 
 def _of_partition(find: Found, batches: Iterator[Any]) -> Iterator[Any]:
@@ -482,8 +482,7 @@ def _gathered(
 
 
 def _looked_at(look: Look, read: Callable[..., Any], part: str, batches: Iterator[Any]) -> Any:
-    found = [one for batch in batches if (one := look(*read(batch))) is not None]
-    return gathered_total(found) if found else None
+    return gathered_total(look(*read(batch)) for batch in batches)
 
 
 def _added(key: tuple[Any, ...], found: Any) -> Any:

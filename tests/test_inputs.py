@@ -68,6 +68,7 @@ LABELS = {
     "tuple": lambda: tuple(NAMES.tolist()),
     "negatives": lambda: np.array([-5, -1, 3])[Y],
     "large integers": lambda: Y + 2**62,
+    "large unsigned": lambda: Y.astype(np.uint64) + np.uint64(2**63),
     "small unsigned": lambda: Y.astype(np.uint8),
     "whole floats": lambda: Y.astype(float),
     "integers as objects": lambda: Y.astype(object),
@@ -314,6 +315,13 @@ def test_arrow_tables_and_nullable_columns_are_frames():
         assert list(fitted.feature_names_in_) == list("abcd")
         assert list(fitted.classes_) == sorted(set(labels))
         np.testing.assert_allclose(fitted.transform(given), plain.transform(X), atol=1e-10)
+
+
+def test_categories_of_numbers_are_numbers():
+    pandas = pytest.importorskip("pandas")
+    whole = np.round(X)
+    given = pandas.DataFrame(whole, columns=list("abcd")).astype("category")
+    np.testing.assert_allclose(FisherLDA(2).fit(given, Y).transform(given), FisherLDA(2).fit(whole, Y).transform(whole))
 
 
 def test_rows_of_a_frame_keep_their_names():

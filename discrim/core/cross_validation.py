@@ -25,7 +25,7 @@ from discrim.core.moments.accumulate import first_rows
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Statistics
 from discrim.core.ratio import Ratio, ratio_of
-from discrim.core.ridge_rules import RidgeRules, log_priors, without_ridge
+from discrim.core.ridge_rules import RidgeRules, log_priors, rows_in_reach, without_ridge
 from discrim.core.row_hash import HashKFold, hash_folds, row_hashes, seed_number
 from discrim.tables.check_parameters import is_number
 from discrim.tables.rows import BLOCK_ROWS, LabelledRows, dense_block, projected
@@ -393,7 +393,7 @@ class _CentroidRules:
 
     def scores(self, X: Any) -> Array:
         """Return the scores, γ×q×C×n."""
-        projections = self.axes @ self.moments.centred(np.asarray(X, dtype=np.float64)).T
+        projections = self.axes @ rows_in_reach(X, self.moments).T
         return np.cumsum(self.centres[..., None] * projections[:, :, None], axis=1) + self.offsets[..., None]
 
 

@@ -156,7 +156,7 @@ def held_out_in_folds(folds: Iterable[TrainingSet], gamma: float) -> Iterator[He
         if not ratio.means_differ:
             continue
         classes = WhitenedClasses.of(classical(ratio, ratio.covariance(gamma)), ratio)
-        held_out_features = fold.project(fold.training.for_rows(ratio.embedded(classes.directions)))
+        held_out_features = fold.project(fold.training.scaled(ratio.embedded(classes.directions)))
         if len(classes.directions) and held_out_features.n_rows:
             yield HeldOut.of(classes.means, held_out_features)
 

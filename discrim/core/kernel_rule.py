@@ -34,7 +34,7 @@ class PosteriorRule:
     def from_features(cls, space: FeatureSpace, moments: ClassMoments, shrinkage: float) -> PosteriorRule:
         """Return the ridge rule of class moments in the features of a kernel."""
         rules = RidgeRules.of(moments, np.array([shrinkage]))
-        weights = moments.for_rows(rules.weights[0])
+        weights = moments.scaled(rules.weights[0])
         return cls(space.kernel, np.empty(0), space.factor @ weights.T, rules.offsets[0] - weights @ moments.mean)
 
     def scores(self, X: Any) -> Array:

@@ -24,6 +24,7 @@ from discrim.core.kernel_choice import RIDGES, Candidate, Choice, FeatureSpaces,
 from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import FixedFeatures, content_priorities, drawn_landmarks
 from discrim.core.moments.gather import Statistics
+from discrim.core.moments.row_sample import RowSample
 from discrim.core.posterior_rule import (
     CHOICE_LANDMARKS,
     FINAL_LANDMARKS,
@@ -37,7 +38,7 @@ from discrim.core.row_hash import hash_folds
 from discrim.tables.rows import LabelledRows, block_slices
 
 Array = NDArray[np.float64]
-LARGE_ROWS = 5_000  # above this number of rows, landmarks are fixed and moments of all rows are summed
+LARGE_ROWS = 5_000  # above this number of distinct rows, landmarks are fixed and moments of all rows are summed
 ROWS_PER_LANDMARK = 10
 MAX_LANDMARKS = 4_000
 SCORED_ROWS = 5_000  # held-out rows that suffice to choose ridge and temperature
@@ -49,6 +50,11 @@ def landmark_count(n_rows: int, n_landmarks: int | None, n_folds: int, max_memor
         return n_landmarks
     fitting = int(np.sqrt(max_memory / (8 * (n_folds + 4))))  # matrices held at once
     return max(2, min(max(n_rows // ROWS_PER_LANDMARK, FINAL_LANDMARKS), MAX_LANDMARKS, fitting))
+
+
+def needs_landmarks(sample: RowSample) -> bool:
+    """Return True if a table has more distinct rows than a map is fitted to directly."""
+    return len(sample) > LARGE_ROWS or not sample.is_whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.svm.identical_rows import equal_rows
 from discrim.decompositions import eigh
-from discrim.tables.rows import LabelledRows, block_slices
+from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.threads import computed_once
 
 Array = NDArray[np.float64]
@@ -275,10 +275,8 @@ def relevance(rows: LabelledRows) -> Array:
 
 def _within_squares(rows: LabelledRows, moments: ClassMoments) -> Array:
     """Compute Σ_i w_i (x_ij − μ_{y_i j})² for every feature, in squared units of the moments."""
-    means = moments.pilots + moments.remainders
     total = np.zeros(rows.shape[1])
     for part in block_slices(*rows.shape):
-        block = rows.X[part].toarray() if rows.is_sparse else rows.X[part]
-        gap = np.ldexp(block.astype(np.float64), -moments.exponent) - means[rows.codes[part]]
+        gap = moments.residuals(dense_block(rows.X, part), rows.codes[part])
         total += (gap**2).sum(axis=0) if rows.weights is None else rows.weights[part] @ gap**2
     return total

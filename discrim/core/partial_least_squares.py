@@ -185,7 +185,7 @@ class Fold:
     def _scores(self) -> Array:
         """Return the scores of the held-out rows, in the unit of the fold."""
         X = self.test.X.astype(np.float64, copy=False)  # scores in single precision may overflow
-        return projected(X, self.moments.mean, self.moments.for_rows(self.found.rotations))
+        return projected(X, self.moments.mean, self.moments.scaled(self.found.rotations))
 
     def _accuracy(self, scores: Array, centroids: Array) -> float:
         nearest = (scores @ centroids.T - 0.5 * (centroids**2).sum(axis=1)).argmax(axis=1)

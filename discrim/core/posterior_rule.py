@@ -134,7 +134,7 @@ def choose_linear_rule(folds: Iterable[TrainingSet]) -> Choice:
 def linear_rule(basis: Basis, moments: ClassMoments, shrinkage: float) -> PosteriorRule:
     """Return the linear rule from statistics in a basis's coordinates."""
     rules = RidgeRules.of(moments, np.array([shrinkage]))
-    weights = basis.lift(moments.for_rows(rules.weights[0]))
+    weights = basis.lift(moments.scaled(rules.weights[0]))
     return PosteriorRule(None, basis.mean(moments), np.ascontiguousarray(weights.T), rules.offsets[0])
 
 

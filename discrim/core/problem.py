@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Basis, Features
 from discrim.core.coordinates.choose import Plan, choose
-from discrim.core.coordinates.products import Products
 from discrim.core.cross_validation import (
     Folds,
     Splits,
@@ -173,7 +172,7 @@ class Problem:
             # raised again where the folds are needed, after more serious errors
             with contextlib.suppress(ValueError):
                 folds = Folds(basis.points, splits_of(basis.original, folding.cv, folding.random_state, groups))
-        keep: str = "means" if isinstance(basis, Products) else needs.scatter
+        keep = basis.scatter(needs.scatter)
         if folds is not None and folds.splits.divide and keep == "pooled":
             first = folds.training_sets[0]
             assert first.tested is not None
@@ -264,18 +263,15 @@ class Problem:
         """Return statistics of each fold's training rows, with its held-out rows; none if there are no folds."""
         if self.statistics is not None:
             return gathered_folds(self.statistics) if self.statistics.gathering.n_folds else []
-        if isinstance(self.basis, Products):
-            splits = self.splits() if self.folds is None else self.folds.splits
-            return [self.basis.training_set(*splits.pairs[0])]  # the first split, because each costs a fit
         if not self.basis.points.shape[0]:
             return []
-        return (self.folds or Folds(self.basis.points, self.splits())).training_sets
+        return self.basis.training_sets(self.folds or Folds(self.basis.points, self.splits()))
 
     def training_sets_for_choice(self) -> tuple[list[TrainingSet], bool]:
         """Return the folds for a choice, and True if they hold a sample of the rows."""
-        if not isinstance(self.basis, Products):
-            return self.training_sets, False
         where = self.basis.to_choose_in()
+        if where is self.basis:
+            return self.training_sets, False
         return Folds(where.points, self.splits(where.original)).training_sets, True
 
 

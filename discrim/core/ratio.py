@@ -35,10 +35,19 @@ SINGULAR = 1e-11  # pivots below this share of a column's own variance are round
 
 
 def numerical_rank(scatter: Array, precision: float) -> int:
-    """Return the rank of a scatter that was summed in this precision."""
-    largest = float(np.diag(scatter).max(initial=0.0))
-    share = rounding_share(len(scatter), precision)
-    return int(la.lapack.dpstrf(scatter, tol=share * largest)[2]) if largest > 0 else 0
+    """Return the number of eigenvalues of a scatter above the rounding of its sums, by one factorisation (inertia).
+
+    The pivots of a Cholesky factor do not show it. In a direction spread over all d coordinates, such as the one that
+    centring removes, a pivot is d times the eigenvalue, and rounding would decide whether it counts.
+    """
+    size, largest = len(scatter), float(np.diag(scatter).max(initial=0.0))
+    if largest <= 0:
+        return 0
+    shifted = scatter.copy(order="F")
+    shifted[np.diag_indices(size)] -= rounding_share(size, precision) * largest
+    factor, pivots, _ = la.lapack.dsytrf(shifted, lower=1, lwork=64 * size, overwrite_a=1)
+    single = pivots > 0  # blocks of two rows have one positive and one negative eigenvalue
+    return int(np.count_nonzero(np.diag(factor)[single] > 0) + np.count_nonzero(~single) // 2)
 
 
 class Covariance:

@@ -48,11 +48,16 @@ class RidgeRules:
 
     def scores(self, X: Any) -> Array:
         """Compute a_c(x), γ×C×n."""
-        rows = self.moments.centred(np.asarray(X, dtype=np.float64))
-        np.clip(rows, -FARTHEST, FARTHEST, out=rows)
+        rows = rows_in_reach(X, self.moments)
         scores = (self.weights.reshape(-1, rows.shape[1]) @ rows.T).reshape(*self.offsets.shape, len(rows))
         scores += self.offsets[:, :, None]
         return scores
+
+
+def rows_in_reach(X: Any, moments: ClassMoments) -> Array:
+    """Return held-out rows minus the mean in the units of the moments, cut off where their scores would overflow."""
+    rows = moments.centred(np.asarray(X, dtype=np.float64))
+    return np.clip(rows, -FARTHEST, FARTHEST, out=rows)
 
 
 def without_ridge(ridged: Ratio, freedom: int) -> Ratio | None:

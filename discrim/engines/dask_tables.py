@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathered_total
+from discrim.core.moments.gather import Gathering, Statistics, gathered_total, part_statistics
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.tables.validation import PartError, require_table, unmixed
 
@@ -96,7 +96,7 @@ def _sum_in_tree(compute: Callable[[str, Sequence[Any]], Any], groups: Sequence[
     delayed = dask.delayed(compute, pure=False)
     ends = np.cumsum([0, *map(len, groups)]).tolist()
     tasks = [delayed(_name(*ends), group) for ends, group in zip(itertools.pairwise(ends), groups, strict=True)]
-    add = dask.delayed(_add, pure=False)
+    add = dask.delayed(gathered_total, pure=False)
     while len(tasks) > 1:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
     return sum_of_some([tasks[0].compute()])
@@ -107,14 +107,11 @@ def _name(first: int, end: int) -> str:
 
 
 def _gather(gathering: Gathering, name: str, parts: Sequence[Any]) -> Statistics | None:
-    gatherer = Gatherer(gathering, name)
-    for part in parts:
-        gatherer.add(*_as_tuple(part))
-    return None if gatherer.is_empty else gatherer.statistics()
+    return part_statistics(gathering, name, map(_as_tuple, parts))
 
 
 def _look(look: Look, name: str, parts: Sequence[Any]) -> Any:
-    return _add([look(*_as_tuple(part)) for part in parts])
+    return gathered_total(look(*_as_tuple(part)) for part in parts)
 
 
 def _width(part: Any) -> int:
@@ -124,11 +121,6 @@ def _width(part: Any) -> int:
 
 def _as_tuple(part: Any) -> Sequence[Any]:
     return part if isinstance(part, tuple | list) else (part,)
-
-
-def _add(results: list[Any]) -> Any:
-    some = [one for one in results if one is not None]
-    return gathered_total(some) if some else None
 
 
 def _whole_rows(X: Any) -> Any:

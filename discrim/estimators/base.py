@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_n_features, check_is_fitted
 
 from discrim.core.coordinates.basis import Basis
 from discrim.core.cross_validation import names_rows
@@ -54,10 +54,9 @@ from discrim.tables.validation import (
     checked_table,
     labelled_rows,
     names_of,
-    require_columns,
     require_finite,
-    require_no_groups,
     require_representable,
+    require_table,
     require_two_classes,
 )
 from discrim.threads import on_one_blas_thread
@@ -147,8 +146,12 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         """
         check_parameters(self)
         if groups is not None:
-            folds, in_memory = self._needs().folds is not None, not (is_dask(X) or is_path(X))
-            require_no_groups(type(self).__name__, folds=folds, in_memory=in_memory)
+            if self._needs().folds is None:
+                raise ValueError(f"groups is not supported: {type(self).__name__} does not cross-validate anything.")
+            if is_dask(X) or is_path(X):
+                raise ValueError(
+                    "groups is not supported for a table in parts, whose folds follow from the rows' content alone."
+                )
             groups = np.asarray(on_host(groups))
         if "_skl_callbacks" in vars(self):
             return fit_with_callbacks(self._fit, self, X, y, sample_weight, groups)
@@ -403,7 +406,8 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         """
         self._require_solution()
         if is_foreign(X) and not self._allows_gaps:
-            require_columns(self, X)
+            require_table(X)
+            _check_n_features(self, X, reset=False)
             scores, table = projected_array(X, self.mean_, self.components_), X
         else:
             table = self._fitted_table(X)

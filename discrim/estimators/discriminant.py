@@ -275,7 +275,7 @@ class DiscriminantReducer(CentroidClassifier, Reducer):
             found=found.found,
             n_discriminants_=min(q, k),
             structure_coefficients_=ratio.embedded(per_deviation),
-            _rule=CentroidRule(moments.for_rows(whitened), means @ whitened.T, log_priors),
+            _rule=CentroidRule(moments.scaled(whitened), means @ whitened.T, log_priors),
             _centred_means=moments.in_row_units(means),
             _covariance=covariance,
         )

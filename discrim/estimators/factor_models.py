@@ -310,7 +310,7 @@ class SupervisedProbabilisticPCA(Reducer):
         # of the density, from the units of the moments to those of the rows
         unit = rank * moments.exponent * float(np.log(2))
         return Solution(
-            components_=np.ldexp(found.row_features(rank) @ span, -moments.exponent),
+            components_=moments.scaled(found.row_features(rank) @ span),
             eigenvalues_=moments.in_squared_units(found.values),
             explained_variance_ratio_=found.values / covariance.trace(found.s),
             rank_=rank,

@@ -20,7 +20,7 @@ from discrim.core.problem import Needs, Problem
 from discrim.estimators.solution import Solution
 from discrim.tables.check_parameters import plain_count
 from discrim.tables.rows import LabelledRows
-from discrim.tables.validation import require_known_labels, require_two_classes
+from discrim.tables.validation import require_two_classes
 from discrim.threads import one_blas_thread
 from discrim.warn_once import collected_warnings, issue_once, warn
 
@@ -159,8 +159,14 @@ def declare_classes(estimator: Any, rows: LabelledRows, classes: ArrayLike | Non
     if classes is not None or is_first:
         estimator._declared = None if classes is None else np.asarray(classes)
     declared = vars(estimator).get("_declared")  # not in streams of earlier versions
-    if rows.classes[0] is not None and declared is not None:
-        require_known_labels(rows.classes, declared)
+    if rows.classes[0] is None or declared is None:
+        return
+    unknown = rows.classes[~np.isin(rows.classes, declared)]
+    if len(unknown):
+        raise ValueError(
+            f"partial_fit got labels that are not among classes: {unknown[:5].tolist()}. Name every class that the "
+            "stream may bring in classes, or leave classes=None."
+        )
 
 
 def rows_of_sample(estimator: Any, total: Statistics) -> LabelledRows:

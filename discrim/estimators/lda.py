@@ -31,8 +31,6 @@ from discrim.tables.check_parameters import (
     Constraints,
     Possible,
     plain_count,
-    require_covariance,
-    require_unweighted,
 )
 from discrim.tables.rows import LabelledRows, dense_block
 from discrim.tables.validation import require_finite
@@ -135,14 +133,24 @@ class FisherLDA(DiscriminantReducer):
 
 def estimated_covariance(estimator: Any, rows: LabelledRows) -> Array:
     """Compute Σ_c n_c/n · the estimator's covariance of class c, in the units of the rows."""
-    require_unweighted(estimator, rows.weights)
+    if rows.weights is not None:
+        raise ValueError(
+            f"sample_weight and class_weight cannot be used with covariance_estimator={estimator!r}, which takes no "
+            "weights. Leave the weights out, repeat the rows, or use RegularizedLDA, which takes weights."
+        )
     require_finite(rows.X, rows.numbers)
     total = np.zeros((rows.shape[1], rows.shape[1]))
     for c, share in enumerate(rows.class_totals / rows.shape[0]):
         members = rows.select(np.flatnonzero(rows.codes == c))
         fitted = clone(estimator, safe=False)
         fitted.fit(dense_block(members.X, slice(None)))
-        total += share * require_covariance(estimator, fitted, len(total))
+        found = np.asarray(getattr(fitted, "covariance_", np.empty(0)), dtype=np.float64)
+        if found.shape != total.shape:
+            raise ValueError(
+                f"covariance_estimator must set covariance_ of shape {total.shape} when fitted; got {estimator!r}. "
+                "Pass an object with fit(X) and covariance_, such as sklearn.covariance.OAS()."
+            )
+        total += share * found
     return total
 
 

@@ -20,7 +20,7 @@ from discrim.core.coordinates.basis import Features
 from discrim.core.cross_validation import hash_splitter, require_unnumbered
 from discrim.core.explanation import two_classes
 from discrim.core.kernel_choice import Candidate, Choice
-from discrim.core.landmark_rule import Look, landmark_count
+from discrim.core.landmark_rule import Look, landmark_count, needs_landmarks
 from discrim.core.landmarks import content_priorities, drawn_landmarks
 from discrim.core.moments.gather import Gathering, Statistics, require_statistics, statistics_of_rows
 from discrim.core.moments.row_sample import SAMPLE_ROWS
@@ -161,7 +161,8 @@ class MapOfStatistics(BaseEstimator, ABC):
 
         Afterwards `statistics` gathers moments of the landmarks' features, and `fit_statistics` fits the map to their
         sum: a fit to all rows that holds only the sample in memory. `fit`, `fit_parts`, Dask and Spark do this
-        automatically if they can read the table twice.
+        automatically if they can read the table twice. At most 5,000 distinct rows need no landmarks: nothing is
+        chosen, and `fit_statistics` fits the map to the rows.
 
         Parameters
         ----------
@@ -178,7 +179,9 @@ class MapOfStatistics(BaseEstimator, ABC):
         require_statistics(total)
         self._look = None
         total.gathering.sufficing_for(self._gathering())
-        self._look_at(total, max_memory)
+        assert total.sample is not None
+        if needs_landmarks(total.sample):
+            self._look_at(total, max_memory)
         return self
 
     @property
@@ -219,7 +222,7 @@ class MapOfStatistics(BaseEstimator, ABC):
             self._column_deviations = column_deviations(rows)
         else:
             variances = Features.from_moments(moments).feature_variances(moments)
-            self._column_deviations = np.ldexp(np.sqrt(variances), moments.exponent)
+            self._column_deviations = moments.in_row_units(np.sqrt(variances))
         self._importances = self._mean_effects(rows, content_priorities(rows.X, self._seed))
         self.solver_ = look.how(total, choice, rule)
 
@@ -259,10 +262,9 @@ class MapOfStatistics(BaseEstimator, ABC):
             )
         return splitter
 
-    def _fit_many_rows(self, rows: LabelledRows) -> None:
-        """Fit to moments of all rows in the features of landmarks drawn from a sample."""
-        self._look = None
-        self._look_at(statistics_of_rows(self._gathering(), rows), MAX_MEMORY)
+    def _fit_many_rows(self, rows: LabelledRows, total: Statistics) -> None:
+        """Fit to moments of all rows in the features of landmarks drawn from the sample in their statistics."""
+        self._look_at(total, MAX_MEMORY)
         self._fit_total(statistics_of_rows(self._gathering(), rows))
         self._look = None
 

@@ -255,7 +255,7 @@ class MarginSubspace(Reducer):
             rank_=spectrum.rank,
             solver_=f"{spectrum.how} of the SVM's weights",
             is_resolved=basis.shows(values),
-            class_coef_=np.ldexp(eta, moments.exponent),
+            class_coef_=moments.in_row_units(eta),
             duality_gap_=basis.margins.gap,
             n_iter_=basis.margins.n_iter,
         )

@@ -216,7 +216,7 @@ def _part(given: Any) -> tuple[Any, ...]:
 
 def _of_part(gathering: Gathering, numbered: tuple[int, Any]) -> Statistics | None:
     number, given = numbered
-    return part_statistics(gathering, f"part {number}", *_part(given))
+    return part_statistics(gathering, f"part {number}", [_part(given)])
 
 
 def _looked_at(look: Look, given: Any) -> Any:

@@ -98,11 +98,11 @@ class PLSReducer(CentroidClassifier, Reducer):
             found=None if extra is None else extra.first(k),
             x_weights_=ratio.embedded(found.weights[:k]).T,
             x_loadings_=ratio.embedded(found.loadings[:k]).T,
-            y_loadings_=np.ldexp(found.label_loadings[:k].T, -moments.exponent),
+            y_loadings_=moments.scaled(found.label_loadings[:k].T),
             r2x_=(found.variances * (found.loadings**2).sum(axis=1))[:k] / float(ratio.variances.sum()),
             r2y_=values[:k] / found.label_variance,
             _rule=CentroidRule(
-                np.ldexp(rotations / unit, -moments.exponent),
+                moments.scaled(rotations / unit),
                 found.centroids()[:, :k] / unit,
                 np.zeros(len(ratio.shares)),
             ),

@@ -20,8 +20,9 @@ from discrim.core.cross_validation import Folds, calibrated, hash_splitter, spli
 from discrim.core.explanation import Explanation, two_classes
 from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, ChosenKernel, require_known_kernel_params
 from discrim.core.kernel_rule import PosteriorRule
-from discrim.core.landmark_rule import LARGE_ROWS
+from discrim.core.landmark_rule import LARGE_ROWS, needs_landmarks
 from discrim.core.landmarks import content_priorities
+from discrim.core.moments.gather import statistics_of_rows
 from discrim.core.posterior_rule import (
     SHARPNESS,
     HeldOutRows,
@@ -199,7 +200,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the classifier by held-out rows, fit it to all rows, and compute the places of the classes.
 
-        Above 5,000 rows, kernel and landmarks are chosen on a sample of up to 20,000 rows, and moments of the
+        Above 5,000 distinct rows, kernel and landmarks are chosen on a sample of up to 20,000 rows, and moments of the
         landmarks' features are summed over all rows, unless `random_state` is a RandomState or `cv` needs all rows;
         `solver_` reports it.
 
@@ -244,8 +245,12 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         # folds by content need a number as seed, which a RandomState is not
         by_content = hash_splitter(self.cv, self.random_state) and not isinstance(self.random_state, RandomState)
         if rows.shape[0] > LARGE_ROWS and self._has_landmarks and by_content:
-            self._fit_many_rows(rows)
-            return
+            total = statistics_of_rows(self._gathering(), rows)
+            assert total.sample is not None
+            if needs_landmarks(total.sample):
+                self._fit_many_rows(rows, total)
+                return
+            rows = total.sample.with_classes(rows.classes)
         folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
         seed = self._seed
         priorities = content_priorities(rows.X, seed)

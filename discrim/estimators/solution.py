@@ -129,7 +129,7 @@ class Solution:
         rows, *others = basis.lift_each(self.components_, *self._lifted())
         signs = fixed_signs(rows)
         with np.errstate(over="ignore"):
-            rows = rows if self.is_unit_free else moments.for_rows(rows)
+            rows = rows if self.is_unit_free else moments.scaled(rows)
             components = np.ascontiguousarray(rows * signs[:, None], dtype=dtype)
         if not np.isfinite(components).all():
             raise ValueError(BEYOND_RANGE.format(dtype))

@@ -434,8 +434,6 @@ def _finding(
 def _beats(choice: PipelineChoice, at: int, majority: Array) -> bool:
     """Return True if a pipeline is significantly better than the largest class, adjusted for its choice."""
     test = corrected_t_test(choice.table.values[at] - majority, choice.table.ratio, alternative="greater")
-    if test.standard_error == 0:
-        return bool(test.mean > 0)
     tried = len(choice.partners) if at in choice.partners else choice.n_methods
     return bool(test.p_value * max(1, tried) < LEVEL)
 

@@ -127,23 +127,3 @@ def require_transformer(name: str, transformer: Any) -> None:
             f"{name} must be a transformer, an object with fit and transform; got {what}. Pass an instance such "
             "as discrim.PCA(n_components=5), sklearn.decomposition.FastICA(n_components=5) or a Pipeline of them."
         )
-
-
-def require_unweighted(estimator: Any, weights: Any) -> None:
-    """Raise where rows have weights that a covariance estimator cannot take."""
-    if weights is not None:
-        raise ValueError(
-            f"sample_weight and class_weight cannot be used with covariance_estimator={estimator!r}, which takes no "
-            "weights. Leave the weights out, repeat the rows, or use RegularizedLDA, which takes weights."
-        )
-
-
-def require_covariance(estimator: Any, fitted: Any, size: int) -> NDArray[np.float64]:
-    """Return the covariance that an estimator found, checked to have that many columns."""
-    found = np.asarray(getattr(fitted, "covariance_", np.empty(0)), dtype=np.float64)
-    if found.shape != (size, size):
-        raise ValueError(
-            f"covariance_estimator must set covariance_ of shape {(size, size)} when fitted; got {estimator!r}. Pass "
-            "an object with fit(X) and covariance_, such as sklearn.covariance.OAS()."
-        )
-    return found

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
-    _check_n_features,
     _check_sample_weight,
     _get_feature_names,
     check_array,
@@ -147,22 +146,6 @@ def _refuse_what_is_not_in_memory(X: Any) -> None:
         raise TypeError(
             f"X must be a table in memory; got {package}.{kind}, which is not loaded automatically: {what}."
         )
-
-
-def require_no_groups(method: str, *, folds: bool, in_memory: bool) -> None:
-    """Raise if groups are given and nothing can keep them together."""
-    if not folds:
-        raise ValueError(f"groups is not supported: {method} does not cross-validate anything.")
-    if not in_memory:
-        raise ValueError(
-            "groups is not supported for a table in parts, whose folds follow from the rows' content alone."
-        )
-
-
-def require_columns(estimator: Any, X: Any) -> None:
-    """Raise where an array that is not looked at here is no table, or has other columns than those of the fit."""
-    require_table(X)
-    _check_n_features(estimator, X, reset=False)
 
 
 def require_table(X: Any) -> None:
@@ -398,15 +381,6 @@ def require_two_classes(estimator: Any, classes: NDArray[Any]) -> None:
         raise ValueError(
             f"{type(estimator).__name__} needs at least two classes; got one class, {classes.tolist()[0]!r}. "
             "Check the label column, or use discrim.PCA, which needs no labels."
-        )
-
-
-def require_known_labels(seen: NDArray[Any], classes: NDArray[Any]) -> None:
-    unknown = seen[~np.isin(seen, classes)]
-    if len(unknown):
-        raise ValueError(
-            f"partial_fit got labels that are not among classes: {unknown[:5].tolist()}. Name every class that the "
-            "stream may bring in classes, or leave classes=None."
         )
 
 

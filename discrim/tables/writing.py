@@ -44,7 +44,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Errors of the file system (a full disk, a missing folder) are raised as OSError with `path` as their filename.
     """
     try:
-        mode = _mode_of(path)
+        mode = None
+        with suppress(FileNotFoundError):
+            mode = os.stat(path).st_mode  # raises if a link leads back to itself
         written = _new_file(path, mode) if mode is None or stat.S_ISREG(mode) or stat.S_ISDIR(mode) else _device(path)
         with written as handle:
             yield handle
@@ -52,14 +54,6 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-
-
-def _mode_of(path: str | os.PathLike[str]) -> int | None:
-    """Return the status of an existing file, None if there is none; raise if a link leads back to itself."""
-    try:
-        return os.stat(path).st_mode
-    except FileNotFoundError:
-        return None
 
 
 @contextmanager

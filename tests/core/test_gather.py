@@ -1,5 +1,8 @@
 """Gathered statistics: every division, order and tree of additions gives the same total; bytes keep every bit."""
 
+import pickle
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +15,7 @@ from discrim.core.moments.gather import Gatherer, Gathering, gathered_total
 from discrim.core.moments.row_sample import RowSample
 from discrim.core.row_hash import row_hashes
 from discrim.plain_format import PlainFormatError
+from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import PartError
 
 FOLDED = Gathering(n_folds=3, sample_rows=20)
@@ -94,6 +98,33 @@ def test_a_stream_of_single_rows_is_the_whole():
         gathered(X[:5], y[:5], batch=1)
     with pytest.raises(ValueError, match="type"):
         _ = gathered(X[:1], np.array(["1"]), part="a") + gathered(X[1:2], np.array([1]), part="b")
+
+
+def test_a_row_of_a_long_stream_is_copied_a_few_times_only(rng):
+    X, so_far, copied, kept = rng.standard_normal((64, 400)), None, 0, ()
+    for row in X:
+        rows = LabelledRows(row[None], np.zeros(1, np.intp), np.array([None]))
+        so_far = FewRows.from_rows(rows, "pooled") if so_far is None else so_far.with_rows(rows)
+        copied += sum(len(block) for block in so_far.blocks if not any(block is one for one in kept))
+        kept = so_far.blocks
+        lengths = [len(block) for block in kept]
+        assert all(longer > shorter for longer, shorter in pairwise(lengths))
+    assert copied <= 64 * 7
+    np.testing.assert_array_equal(so_far.rows.X, X)
+
+
+def test_rows_are_held_while_they_take_less_memory_than_a_scatter():
+    X, y = labelled(10, 40)
+    kinds = [type(gathered(X[:n], y[:n], gathering=Gathering()).folds[0]) for n in (9, 10)]
+    assert kinds == [FewRows, ClassMoments]
+
+
+def test_a_pickle_holds_no_sums_of_moments():
+    total = gathered(*labelled(90, 40), gathering=FOLDED)
+    before = len(pickle.dumps(total))
+    assert total.moments.n_rows == 90
+    assert len(pickle.dumps(total)) == before
+    assert_same(pickle.loads(pickle.dumps(total)), total)
 
 
 # ---------------------------------------------------------------------- the sample

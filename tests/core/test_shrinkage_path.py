@@ -202,3 +202,13 @@ def test_a_rule_without_a_ridge_exists_as_long_as_rows_are_enough(n, d, columns,
     rules = RidgeRules.of(ClassMoments.of(np.c_[X, X[:, : columns - d]], y), np.array([0.0, 0.5]))
     assert np.isfinite(rules.offsets[1]).all()
     assert np.isnan(rules.offsets[0]).all() == (n - 3 < d)
+
+
+@pytest.mark.parametrize("every_count", [False, True])
+def test_a_held_out_row_beyond_the_units_of_the_others_has_a_finite_loss(every_count):
+    X, y = labelled(60, 4)
+    X = 1e-150 * X
+    X[7] = [1e250, 1e250, 1e250, -1e250]
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = score_path(folds_of(LabelledRows(X, y, np.arange(3)), 5), PATH[1:], None, every_count=every_count)
+    assert np.isfinite(found.losses).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -16,7 +17,8 @@ from discrim.estimators import map_statistics, posterior_map
 
 @pytest.fixture
 def few_rows_are_many(monkeypatch):
-    monkeypatch.setattr(posterior_map, "LARGE_ROWS", 300)
+    for module in (posterior_map, landmark_rule):
+        monkeypatch.setattr(module, "LARGE_ROWS", 300)
     monkeypatch.setattr(map_statistics, "SAMPLE_ROWS", 200)
     monkeypatch.setattr(landmark_rule, "FINAL_LANDMARKS", 50)
 
@@ -98,6 +100,22 @@ def test_order_of_rows_and_repetition_do_not_matter(rng):
         np.repeat(X, counts, axis=0), np.repeat(y, counts)
     )
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("sharpness", ["auto", "tempered"])
+def test_few_distinct_rows_need_no_landmarks_chosen_by_hand(monkeypatch, sharpness):
+    rng = np.random.default_rng(0)
+    X = np.round(2 * rng.normal(size=(600, 3))) / 2
+    y = (1.5 * np.linalg.norm(X, axis=1) + 0.3 * rng.normal(size=600)).astype(int).clip(0, 3)
+    model = PosteriorMap(2, kernel="rbf", kernel_params={"gamma": 0.5}, sharpness=sharpness, cv=HashKFold(5))
+    whole = clone(model).fit(X, y)
+    by_hand = model.choose_landmarks(model.statistics(X, y)).fit_statistics(model.statistics(X, y))
+    monkeypatch.setattr(posterior_map, "LARGE_ROWS", 500)  # of which fewer are distinct
+    repeated = clone(model).fit(X, y)
+    for found in (by_hand, repeated):
+        np.testing.assert_allclose(found.predict_proba(X), whole.predict_proba(X), atol=1e-9)
+        np.testing.assert_allclose(found.places_, whole.places_, atol=1e-8)
+        assert found.sharpness_ == pytest.approx(whole.sharpness_, rel=1e-6)
 
 
 @pytest.mark.usefixtures("few_rows_are_many")

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from samples import labelled
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_wine, make_circles
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
@@ -226,6 +227,15 @@ def test_weights_are_repetition_given_the_splits(n_landmarks):
     np.testing.assert_allclose(one.confusions_, other.confusions_, atol=1e-9)
     unweighted = PosteriorMap(2, cv=splits, n_landmarks=n_landmarks).fit(X, y)
     assert np.abs(unweighted.predict_proba(X) - one.predict_proba(X)).max() > 1e-3
+
+
+def test_weights_of_ones_do_not_matter_if_every_row_is_a_landmark():
+    # the features then have one dimension less than landmarks, and rounding must not decide whether to count it
+    rng = np.random.default_rng(1)
+    X, y = np.round(2 * rng.normal(size=(200, 8))), rng.integers(0, 4, 200)
+    model = PosteriorMap(2, kernel="rbf", kernel_params={"gamma": 0.02})
+    plain, weighted = (clone(model).fit(X, y, sample_weight=weights) for weights in (None, np.ones(200)))
+    np.testing.assert_allclose(plain.predict_proba(X), weighted.predict_proba(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "auto"])

@@ -96,6 +96,21 @@ def test_methods_with_the_same_predictions_are_one_line():
     assert found == {"a": ("b",), "c": ()}
     (line,) = (line for line in lines_of(Results(twins), recommended=Cell("b", 2, "svm")) if line.same)
     assert (line.method, line.same) == ("b", ("a",))
+    references = rows_of("pca", "x", values) + rows_of("raw", "x", values) + rows_of("d", "x", values)
+    assert {line.method for line in lines_of(Results(references))} == {"pca", "raw", "d"}  # each is compared with
+
+
+def test_the_best_line_is_one_of_all_splits_that_was_not_dropped():
+    lda, tried = noisy(0.9, 0), noisy(0.8, 1)
+    early = noisy(0.99, 2, 5)  # the highest score, on the first splits only
+    everything = rows("lda", 1, lda) + rows("pca", 1, tried, "5-nn") + rows("pca", 1, early)
+    for dropped in ((), (Cell("pca", 1, "svm"),)):
+        facts = RunFacts(("x", "y"), np.zeros(1, int), 20, dropped=dropped)
+        line = by_method(lines_of(Results(everything, facts=facts)))["lda", "svm"]
+        assert line.against_pca.mean == pytest.approx(np.subtract(lda, tried).mean())
+    better = rows("pca", 1, noisy(0.95, 3), "5-nn") + rows("lda", 1, lda) + rows("pca", 1, early)
+    (line,) = (line for line in lines_of(Results(better, facts=facts)) if line.method == "lda")
+    assert line.against_pca.adjusted == pytest.approx(line.against_pca.p_value)  # chosen from the only line left
 
 
 def test_the_recommended_line_has_the_recommended_count_and_dropped_ones_come_last():

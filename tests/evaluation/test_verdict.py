@@ -24,6 +24,9 @@ from discrim.evaluation.wording import (
     HELPS,
     NO_SIGNAL,
     NOT_SHOWN,
+    _power,
+    dropped_and_joined,
+    in_p,
     in_points,
     judge,
     recall_in_words,
@@ -328,6 +331,13 @@ def test_raw_and_pca_are_adjusted_together():
     assert contrasts(scored(pca_2=pca, raw_9=raw), 0)[1] is None  # PCA is not compared with itself
 
 
+def test_methods_that_were_dropped_early_count_as_candidates():
+    evidence = scored(lda_2=around(0.8, 0), raw_9=around(0.8, 1), pca_2=around(0.8, 2))
+    six = replace(evidence, n_methods=6)
+    assert [one.looked_at(one.partners, True) for one in (evidence, six)] == [2, 6]
+    assert [one.looked_at(one.pca, True) for one in (evidence, six)] == [1, 5]  # PCA is the other side
+
+
 def test_the_detectable_difference_is_the_limit_of_significance():
     _, found = contrast_with_raw(0.001, deviation=0.04, n_methods=3)
     assert found.finding == NOT_SHOWN
@@ -518,10 +528,16 @@ def test_no_signal_is_not_claimed_if_the_test_has_no_power():
         assert _finding(changed, 0, None, majority) == finding
 
 
+@pytest.mark.parametrize(("score", "finding"), [(0.6, NOT_SHOWN), (0.5, NO_SIGNAL), (0.4, NO_SIGNAL)])
+def test_the_same_score_in_every_split_is_a_signal_above_the_largest_class(score, finding):
+    assert _finding(scored(lda_1=np.full(20, score)), 0, None, np.full(20, 0.5)) == finding
+
+
+@pytest.mark.parametrize("others", [(Cell("raw", 9, "svm"),), ()])
 @pytest.mark.parametrize(("expected", "signal"), [(0.95, True), (0.5, False)])
-def test_few_splits_of_many_methods_hide_no_signal_that_rows_show(expected, signal):
+def test_few_splits_of_many_methods_hide_no_signal_that_rows_show(expected, signal, others):
     """Two splits show next to nothing by any t test; held-out rows far above the largest class are a signal still."""
-    cells = (*(Cell(f"m{at}", 1, "svm") for at in range(40)), Cell("raw", 9, "svm"))
+    cells = (*(Cell(f"m{at}", 1, "svm") for at in range(40)), *others)
     rows, facts, _ = held_out_rows(np.random.default_rng(0), 200, cells, [expected] * len(cells), n_splits=2)
     found = verdict_of(Results(rows, facts=facts), "accuracy")
     assert (found.finding != NO_SIGNAL) == signal
@@ -615,6 +631,8 @@ def test_the_difference_agrees_with_the_printed_scores():
     ours, theirs = replace(found.bias_corrected, mean=0.97744), replace(found.against_raw, score=0.96855)
     rounded = replace(found, bias_corrected=ours, against_raw=theirs)  # printed as 97.7 and 96.9
     assert signed(rounded.over_raw) == "+0.8"
+    kept = replace(found, finding=COSTS, reduction_score=0.8, against_raw=replace(found.against_raw, score=0.9))
+    assert signed(kept.over_raw) == "−10.0"  # of the reduction, which is not the recommended pipeline
 
 
 def test_cells_with_fewer_splits_than_others_take_no_part():
@@ -625,3 +643,34 @@ def test_cells_with_fewer_splits_than_others_take_no_part():
     assert whole.splits == (0, 2)
     assert whole.values.tolist() == [[0.5, 0.7]]
     assert Scores.from_rows([], "accuracy").complete().cells == ()
+
+
+# ---------------------------------------------------------------------- words
+
+
+def test_p_values_have_three_digits_below_a_tenth():
+    assert list(map(in_p, (0.0004, 0.0625, 0.25))) == ["p < 0.001", "p = 0.062", "p = 0.25"]
+
+
+def test_a_detectable_difference_above_the_largest_possible_one_is_none():
+    said = [_power(SimpleNamespace(detectable=size)) for size in (0.05, 1.5, np.nan)]
+    assert "5.0 points" in said[0]
+    assert "any difference" in said[1]
+    assert "cannot be tested" in said[2]
+
+
+def test_a_class_that_is_never_recognised_is_the_worst():
+    found = SimpleNamespace(recall={"a": 0.5, "b": 0.0, "c": np.nan}, metric="accuracy", majority=0.5)
+    assert recall_in_words(found).startswith("Recall on held-out rows: b 0 %, a 50 %; no row of c was held out. ")
+
+
+def test_lines_are_dropped_after_the_fewest_splits_and_joined_for_all_judges():
+    def line(method, classifier, **also):
+        facts = {"k": 2, "n_splits": 20, "dropped": False, "same": ()} | also
+        return SimpleNamespace(method=method, classifier=classifier, **facts)
+
+    gone = [line("a", "svm", dropped=True, n_splits=5), line("a", "5-nn", dropped=True, n_splits=4)]
+    assert dropped_and_joined(gone) == ["Dropped after 4 splits, far behind the best: a."]
+    twins = [line("b", judge, same=("c",)) for judge in ("svm", "5-nn")]
+    assert dropped_and_joined(twins[:1])[0].endswith("(svm); they share one line of the table.")
+    assert dropped_and_joined(twins)[0].endswith("(svm and 5-nn); they share these lines of the table.")

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
+from discrim.core.cross_validation import Folds, TrainingSet
 from discrim.core.eigen import Spectrum, spectrum_of_matrix
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio, ratio_of
@@ -55,6 +56,18 @@ class Basis(ABC):
         """Map several sets of directions to the original features, by one product where products are needed."""
         return list(parts)
 
+    def scatter(self, needed: str) -> str:
+        """Return which scatters to compute in these coordinates, of those that the method needs."""
+        return needed
+
+    def training_sets(self, folds: Folds) -> list[TrainingSet]:
+        """Return the statistics of the folds' training rows."""
+        return folds.training_sets
+
+    def to_choose_in(self) -> Basis:
+        """Return coordinates, possibly of a sample of the rows, in which folds are cheap enough for a choice."""
+        return self
+
     @abstractmethod
     def feature_variances(self, moments: ClassMoments) -> Array:
         """Return the variance of each feature, in squared units of the moments."""
@@ -89,7 +102,7 @@ class Basis(ABC):
         """Return True if rows vary, by more than rounding, in directions that their squared statistics do not show."""
         if ratio.left_out is None or not self.points.shape[0]:
             return False
-        directions, X = moments.for_rows(ratio.left_out), self.points.X
+        directions, X = moments.scaled(ratio.left_out), self.points.X
         along = projected(X, moments.mean, directions).astype(np.float64, copy=False)
         digits = np.finfo(X.dtype).eps * np.asarray(abs(X) @ np.abs(directions).T).max(axis=0)
         return bool((np.sqrt(np.mean(along**2, axis=0)) > 2 * digits).any())

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from discrim.core.coordinates.basis import Basis, Features, column_variances
 from discrim.core.coordinates.row_space import GramRows
-from discrim.core.cross_validation import Indices, TrainingSet
+from discrim.core.cross_validation import Folds, TrainingSet
 from discrim.core.discriminants import RANK
 from discrim.core.eigen import Spectrum, spectrum_of_operator, spectrum_of_passes
 from discrim.core.moments.class_moments import ClassMoments
@@ -96,12 +96,16 @@ class Products(Basis):
         )
         return GramRows.of(self.original.select(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
-    def training_set(self, training: Indices, test: Indices) -> TrainingSet:
-        """Return statistics of training rows, whose ratio is known by products, with the held-out rows."""
+    def scatter(self, needed: str) -> str:
+        return "means"
+
+    def training_sets(self, folds: Folds) -> list[TrainingSet]:
+        """Return the first split, because each costs a fit, with a ratio that is known by products."""
+        training, test = folds.splits.pairs[0]
         rows = self.points.select(training)
         moments = ClassMoments.from_rows(rows, keep="means")
         inner = Products(points=rows, margins=Margins(), original=rows, how="training rows", pilot=None)
-        return TrainingSet(moments, self.points.select(test), ridged=inner.ratio(moments))
+        return [TrainingSet(moments, self.points.select(test), ridged=inner.ratio(moments))]
 
 
 def within_spread(moments: ClassMoments) -> Spread:

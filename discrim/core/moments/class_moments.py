@@ -366,7 +366,10 @@ class ClassMoments:
         return centred
 
     def scaled(self, rows: Any) -> Any:
-        """Return dense or sparse rows in the units of the scatters."""
+        """Return dense or sparse rows in the units of the scatters.
+
+        Given directions for such rows, return those whose products with the rows themselves are the same.
+        """
         doubles = rows.astype(np.float64, copy=False)
         if not self.exponent:
             return doubles
@@ -375,10 +378,6 @@ class ClassMoments:
     def residuals(self, rows: Any, codes: Any) -> Array:
         """Return dense rows minus the means of their classes, in the units of the scatters."""
         return np.asarray((self.scaled(rows) - self.pilots[codes]) - self.remainders[codes])
-
-    def for_rows(self, directions: Array) -> Array:
-        """Return directions whose products with rows are those of the given directions with scaled rows."""
-        return np.ldexp(directions, -self.exponent) if self.exponent else directions
 
     def in_row_units(self, lengths: Array) -> Array:
         """Return lengths, given in the units of the scatters, in the units of the rows."""

@@ -151,6 +151,10 @@ class Statistics:
         """Class moments of all rows."""
         return functools.reduce(operator.add, self.fold_moments)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the sums of moments that were computed, which may be larger than all folds."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     @property
     def n_rows(self) -> int:
         return sum(fold.n_rows for fold in self.folds)
@@ -271,7 +275,7 @@ def statistics_of_rows(
 
 def _with_rows(gathering: Gathering, so_far: Fold | None, rows: LabelledRows) -> Fold:
     """Return what was gathered including more rows, in the requested features."""
-    if so_far is None and gathering.features is None and gathering.keep != "means" and are_few(rows):
+    if so_far is None and gathering.features is None and gathering.keep != "means" and are_few(*rows.shape):
         return FewRows.from_rows(rows, gathering.keep)
     for block in [rows] if gathering.features is None else gathering.features.blocks(rows):
         so_far = ClassMoments.from_rows(block, keep=gathering.keep) if so_far is None else so_far.with_rows(block)
@@ -366,10 +370,11 @@ class Gatherer:
         return np.frombuffer(digest, "<u8").astype(np.uint64)
 
 
-def part_statistics(gathering: Gathering, part: str, X: Any, y: Any = None, weights: Any = None) -> Statistics | None:
-    """Return the statistics of one part, or None if it has no rows."""
+def part_statistics(gathering: Gathering, part: str, batches: Iterable[Sequence[Any]]) -> Statistics | None:
+    """Return the statistics of one part from batches of (X, y, weights), or None if it has no rows."""
     gatherer = Gatherer(gathering, part)
-    gatherer.add(X, y, weights)
+    for batch in batches:
+        gatherer.add(*batch)
     return None if gatherer.is_empty else gatherer.statistics()
 
 
@@ -403,9 +408,10 @@ def _named_apart(before: tuple[str, ...] | None, now: tuple[str, ...] | None) ->
     return " ".join(differences)
 
 
-def gathered_total(parts: list[Any]) -> Any:
-    """Return the sum of statistics (or arrays), adding in a tree so that summands are of similar size."""
+def gathered_total(found: Iterable[Any]) -> Any:
+    """Return the sum of statistics (or arrays), added in a tree of similar summands; None if all parts had no rows."""
+    parts = [one for one in found if one is not None]
     while len(parts) > 1:
         paired = [parts[i] + parts[i + 1] for i in range(0, len(parts) - 1, 2)]
         parts = paired + parts[len(paired) * 2 :]
-    return parts[0]
+    return parts[0] if parts else None
