@@ -49,7 +49,7 @@ def headline(found: Verdict) -> str:
     columns = plural(found.n_features, "column") if found.n_features else "all columns"
     components = in_components(found.reduction.k)
     as_good = f"{components} {'is' if found.reduction.k == 1 else 'are'} as good as {columns}"
-    not_shown = f"As far as {_rows(found)} can tell, {as_good}"
+    not_shown = f"No difference between {components} and {columns} can be shown with {_rows(found)}"
     return {
         HELPS: f"Reducing helps: {components} instead of {columns}",
         COSTS: f"Keep your {columns}",
@@ -107,17 +107,19 @@ def _against_all_columns(found: Verdict) -> str:
     if raw.finding == AS_WELL:
         return f"{subject} as good as all {_columns(found)}: {theirs} (difference {gap}, {sure})."
     return (
-        f"As far as {_rows(found)} can tell, {subject[0].lower()}{subject[1:]} as good as all {_columns(found)}: "
-        f"{theirs} (difference {gap}, {sure}; {_power(raw)})."
+        f"No difference from all {_columns(found)} can be shown with {_rows(found)}: {theirs} (difference {gap}, "
+        f"{_range(raw)}, {sure})."
     )
 
 
-def _power(raw: Contrast) -> str:
+def _range(raw: Contrast) -> str:
+    """Return the interval of a difference, adjusted as its p value is, so that it contains 0 if p ≥ 0.05."""
     if math.isnan(raw.detectable):
-        return "it is equal in every split, so it cannot be tested"
+        return "equal in every split, so it cannot be tested"
     if raw.detectable > 1:
-        return "so few splits cannot show any difference"
-    return f"a difference below {in_points(raw.detectable)} could not have been detected"
+        return "too few splits for an interval"
+    low, high = (raw.difference + sign * raw.detectable for sign in (-1, 1))
+    return f"95 % interval {signed(max(low, -1))} to {signed(min(high, 1))}"
 
 
 def _good_for(found: Verdict) -> str:
@@ -176,10 +178,6 @@ def recall_in_words(found: Verdict) -> str:
 def _apart(label: str) -> str:
     """Return the label, in quotes unless it is a word: a class 1 with 58 % would read as 158 %."""
     return label if label.isalpha() else repr(label)
-
-
-def in_points(difference: float) -> str:
-    return f"{100 * abs(difference):.1f} points"
 
 
 def signed(difference: float) -> str:

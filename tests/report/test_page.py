@@ -83,7 +83,7 @@ def test_the_answer_and_what_to_type_stand_first(found, page):
     chosen = found.verdict.recommended
     (headline,) = re.findall(r"<h1>(.*?)</h1>", page.read_text(encoding="utf-8"), re.S)
     assert headline == found.verdict.headline
-    assert headline.endswith(f" rows can tell, {chosen.k} components are as good as 6 columns")
+    assert headline.startswith(f"No difference between {chosen.k} components and 6 columns can be shown with ")
     assert f"Use {chosen.k} components of {chosen.method}: " in text
     assert f"{100 * found.verdict.bias_corrected.mean:.1f}&nbsp;%" in text
     assert "over PCA (" in text
