@@ -21,6 +21,7 @@ HELPS, COSTS, AS_WELL, NOT_SHOWN, NO_SIGNAL = "helps", "costs", "as well", "not 
 MOST_CLASSES = 8  # listed one by one
 WIDTH = 80
 MOST_LINES = 10  # of the table, unless all are requested
+LONG_METRIC = 18  # characters of a score's name, from which the head of its column is abbreviated
 MOST_NAME = 25  # characters of a method's name in the table
 BETTER, WORSE, TAKEN = "▲", "▼", "→"
 N_NAMES = 3  # columns with the mark and names; the others have figures
@@ -80,7 +81,7 @@ def _without_signal(found: Verdict) -> tuple[str, ...]:
 def _what_to_do(found: Verdict) -> str:
     cell, name = found.recommended, METRICS[found.metric]
     score, low, high, _ = found.shown_score
-    interval = "" if math.isnan(low) else f" (95 % interval {100 * low:.1f}–{100 * high:.1f})"
+    interval = "" if math.isnan(low) else f" (95 % interval {between(low, high)})"
     if found.finding == COSTS:
         partner = _partner(cell)
         return f"Keep your {_columns(found)}: {partner} has {percent(score)} {name}{interval} on held-out rows."
@@ -196,7 +197,17 @@ def pipeline_name(cell: Cell) -> str:
 
 
 def percent(score: float) -> str:
-    return f"{100 * score:.1f} %"
+    return f"{hundred(score)} %"
+
+
+def hundred(score: float) -> str:
+    """Return a score in percent; one that rounds to zero has no sign."""
+    return f"{round(100 * score, 1) + 0.0:.1f}".replace("-", "−")
+
+
+def between(low: float, high: float) -> str:
+    """Return the ends of an interval in percent, with a word between them if one is negative."""
+    return f"{hundred(low)}{' to ' if low < 0 else '–'}{hundred(high)}"
 
 
 def in_p(p_value: float) -> str:
@@ -224,7 +235,8 @@ def table_lines(found: Comparison, everything: bool = False) -> list[str]:
         [TAKEN if line.cell == taken else "", *name, _score(line), _gap(line.against_raw), _gap(line.against_pca)]
         for name, line in zip(names, lines, strict=True)
     ]
-    table = _plain_table([*_NAMES, f"{METRICS[found.metric]} %"[:19], "vs raw", "vs PCA"], ranked)
+    metric = METRICS[found.metric] if len(METRICS[found.metric]) < LONG_METRIC else _KINDS[found.metric]
+    table = _plain_table([*_NAMES, f"{metric} %", "vs raw", "vs PCA"], ranked)
     if everything:
         kinds = [kind for kind in _KINDS if any(kind in line.means for line in lines)]
         scores = [[f"{100 * line.means[kind]:.1f}" if kind in line.means else "" for kind in kinds] for line in lines]
@@ -330,8 +342,8 @@ def _samples(found: Comparison) -> list[str]:
 
 
 def _score(line: Line) -> str:
-    interval = f" ({100 * line.low:.1f}–{100 * line.high:.1f})" if line.n_splits > 1 else ""
-    return f"{100 * line.mean:.1f}{interval}"
+    interval = f" ({between(line.low, line.high)})" if line.n_splits > 1 else ""
+    return f"{hundred(line.mean)}{interval}"
 
 
 def _gap(found: Difference | None) -> str:
