@@ -81,6 +81,8 @@ class RBFSVM(SVC):
 class Forest(RandomForestClassifier):
     """Random forest of scikit-learn with fewer trees for more rows, fitted on at most 20,000 rows, drawn by class."""
 
+    class_weight: Any
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Forest:
         rows, labels, weights = _sampled(X, np.asarray(y), sample_weight, MOST_FOREST_ROWS)
         self.n_estimators = int(np.clip(TREES_TIMES_ROWS // len(labels), LEAST_TREES, MOST_TREES))
