@@ -537,6 +537,22 @@ def test_a_stop_in_the_first_split_reports_the_stored_trials(tmp_path, table, mo
     assert f"All finished trials are kept in {store}: the same command continues from there." in err
 
 
+def test_a_stop_without_a_store_is_reported_in_short_lines(table, monkeypatch):
+    @contextlib.contextmanager
+    def stopping_bar(what):
+        def stop(done, total):
+            if done:
+                raise KeyboardInterrupt
+
+        yield stop
+
+    monkeypatch.setattr("discrim.cli.comparing.progress_bar", stopping_bar)
+    code, _, err = here("compare", table, *FAST)
+    assert code == 130
+    assert "Nothing was kept: with --store FILE, the same command resumes where it stopped." in err
+    assert max(map(len, err.splitlines())) <= 80
+
+
 def test_workers_do_not_outlive_a_killed_run(tmp_path, table):
     store = tmp_path / "results.sqlite"
     process = Command("compare", table, *LONG, "--store", store, "--jobs", 2, before=os.setsid)
