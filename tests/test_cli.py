@@ -303,6 +303,9 @@ def test_lists():
     assert code == 0
     line = next(line for line in out.splitlines() if line.startswith("iris"))
     assert line.split()[:5] == ["iris", "150", "4", "3", "scikit-learn"]
+    ready = [line.split()[4] == "scikit-learn" for line in out.splitlines() if re.match(r"\S+ +\d+ +\d+ +\d+ ", line)]
+    assert ready == sorted(ready, reverse=True)  # data sets that can be used at once are first
+    assert 0 < sum(ready) < len(ready)
 
 
 @pytest.mark.parametrize("command", ["", "compare", "project", "apply", "methods", "datasets", "reproduce"])
