@@ -303,6 +303,9 @@ def test_lists():
     assert code == 0
     line = next(line for line in out.splitlines() if line.startswith("iris"))
     assert line.split()[:5] == ["iris", "150", "4", "3", "scikit-learn"]
+    ready = [line.split()[4] == "scikit-learn" for line in out.splitlines() if re.match(r"\S+ +\d+ +\d+ +\d+ ", line)]
+    assert ready == sorted(ready, reverse=True)  # data sets that can be used at once are first
+    assert 0 < sum(ready) < len(ready)
 
 
 @pytest.mark.parametrize("command", ["", "compare", "project", "apply", "methods", "datasets", "reproduce"])
@@ -535,6 +538,22 @@ def test_a_stop_in_the_first_split_reports_the_stored_trials(tmp_path, table, mo
     assert kept > 0
     assert "0 of 3 splits were finished" in err
     assert f"All finished trials are kept in {store}: the same command continues from there." in err
+
+
+def test_a_stop_without_a_store_is_reported_in_short_lines(table, monkeypatch):
+    @contextlib.contextmanager
+    def stopping_bar(what):
+        def stop(done, total):
+            if done:
+                raise KeyboardInterrupt
+
+        yield stop
+
+    monkeypatch.setattr("discrim.cli.comparing.progress_bar", stopping_bar)
+    code, _, err = here("compare", table, *FAST)
+    assert code == 130
+    assert "Nothing was kept: with --store FILE, the same command resumes where it stopped." in err
+    assert max(map(len, err.splitlines())) <= 80
 
 
 def test_workers_do_not_outlive_a_killed_run(tmp_path, table):

@@ -1,5 +1,7 @@
 """Every method equals its definition, transcribed as loops over samples and pairs (`literal`), on tiny data."""
 
+import warnings
+
 import literal
 import numpy as np
 import pytest
@@ -112,7 +114,11 @@ def test_heteroscedastic_discriminants_see_classes_of_equal_means_where_lda_refu
     y = np.repeat([0, 1], 120)
     with pytest.raises(ValueError, match="means"):
         RegularizedLDA(shrinkage=0.1).fit(X, y)
-    fitted = HeteroscedasticLDA(1, shrinkage=0.1).fit(X, y)
+    with pytest.warns(UserWarning, match="All class means are equal"):
+        fitted = HeteroscedasticLDA(1, shrinkage=0.1).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        HeteroscedasticLDA(1, shrinkage=0.1).fit(X + 0.01 * y[:, None], y)
     assert abs(fitted.components_[0]).argmax() == 1
     np.testing.assert_allclose(fitted.predict_proba(X), 0.5)
     with pytest.raises(ValueError, match="classes"):

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from discrim.cli.options import Data, Reading
-from discrim.cli.screen import out, print_list, say
+from discrim.cli.screen import in_lines, out, print_list, say
 from discrim.cli.tables_by_name import dialect_of, is_file
-from discrim.evaluation.wording import rows_times
+from discrim.evaluation.wording import rows_times, wrapped
 from discrim.tables import catalogue
 from discrim.tables.facts import TableFacts
 from discrim.tables.read import ARCHIVES, read_table
 from discrim.tables.source import TableSource, unnamed_columns
+from discrim.tables.table_error import plural
 
 
 def check(data: Data, reading: Reading) -> None:
     """List problems of a table, and print the `compare` command that works, or why none does. The file is not changed.
 
-    Lists missing cells by column, text columns, identifiers, constant columns, equal rows and rare classes, each with
-    the options that solve it.
+    Lists missing cells by column, text columns, texts that few rows share (patients), identifiers, constant columns,
+    equal rows and rare classes, each with the options that solve it.
 
     Examples:
 
@@ -29,16 +31,15 @@ def check(data: Data, reading: Reading) -> None:
     - `discrim check parts/ -t kind`
     """
     facts, reading = _with_decimal_commas(data, reading, facts_of(data, reading))
-    counts = [f"{label} ({count})" for label, count in facts.classes.items()]
-    out.print(
-        f"{data}: {rows_times(facts.n_rows, facts.n_features, 'feature')}, {len(counts)} "
-        f"{'class' if len(counts) == 1 else 'classes'} in {facts.target!r}: {', '.join(counts[:12])}"
-        f"{', …' if len(counts) > 12 else '.'}",
-        soft_wrap=True,
-    )
+    n_classes = f"{len(facts.classes)} {'class' if len(facts.classes) == 1 else 'classes'}"
+    size = f"{rows_times(facts.n_rows, facts.n_features, 'feature')}, {n_classes} in {facts.target!r}"
+    out.print(wrapped(f"{data}: {size}: {_listed(facts.classes)}"), soft_wrap=True)
+    if reading.drop_missing:
+        n_left, left = sum(facts.complete.values()), _listed(facts.complete)
+        out.print(wrapped(f"--drop-missing leaves {plural(n_left, 'row')}: {left}"), soft_wrap=True)
     for note in facts.notes:
         say(note)
-    lines = facts.lines()
+    lines = facts.lines(drop_missing=reading.drop_missing)
     if lines:
         out.print()
         print_list(("problem", "where", "options"), lines)
@@ -46,13 +47,18 @@ def check(data: Data, reading: Reading) -> None:
         impute=reading.impute, drop_missing=reading.drop_missing, min_class_size=reading.min_class_size
     )
     if obstacle:
-        out.print(f"\nNo compare command is possible: {obstacle}.", soft_wrap=True)
+        out.print("\n" + wrapped(f"No compare command is possible: {obstacle}."), soft_wrap=True)
         return
     if not lines:
         out.print("No problems: the table can be compared as it is.")
     words = ["discrim", "compare", data, *reading.words]
     target = [] if reading.target is not None or not is_file(data) else ["--target", facts.target]
-    out.print(f"\nThis command works:\n{shlex.join([*words, *target, *settled_by])}", soft_wrap=True)
+    out.print(f"\nThis command works:\n{in_lines(shlex.join([*words, *target, *settled_by]))}", soft_wrap=True)
+
+
+def _listed(classes: Mapping[Any, int]) -> str:
+    counts = [f"{label} ({count})" for label, count in classes.items()]
+    return f"{', '.join(counts[:12])}{', …' if len(counts) > 12 else '.'}"
 
 
 def _with_decimal_commas(data: str, reading: Reading, facts: TableFacts) -> tuple[TableFacts, Reading]:

@@ -193,8 +193,9 @@ def _show_finished(found: Comparison, *, as_json: bool, store: Path | None, html
         show_comparison(found)
     planned = 0 if found.facts is None else found.facts.n_splits
     finished = f"{len({row.split for row in found.rows})} of {plural(planned, 'split')} were finished"
-    kept = "" if store else " Nothing was kept: with --store FILE, the same command continues where it stopped."
-    say(f"{finished}; more components and permutations were not tried.{kept}")
+    say(f"{finished}; more components and permutations were not tried.")
+    if store is None:
+        say("Nothing was kept: with --store FILE, the same command resumes where it stopped.")
     if html is not None:
         say(f"No report was written to {html}, because the comparison was not finished.")
 

@@ -50,6 +50,7 @@ def datasets() -> None:
 
     - `DISCRIM_DATA=~/data discrim compare leukemia`
     """
+    kinds = [*_PLACES, "absent"]  # those that can be used at once are first
     print_list(
         ("name", "rows", "features", "classes", "where", "description; source"),
         (
@@ -61,7 +62,7 @@ def datasets() -> None:
                 _PLACES.get(catalogue.where(one.name).kind, "–"),
                 f"{one.title}; {one.origin}",
             )
-            for one in catalogue.entries()
+            for one in sorted(catalogue.entries(), key=lambda one: kinds.index(catalogue.where(one.name).kind))
         ),
     )
     out.print(

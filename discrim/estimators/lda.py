@@ -34,6 +34,7 @@ from discrim.tables.check_parameters import (
 )
 from discrim.tables.rows import LabelledRows, dense_block
 from discrim.tables.validation import require_finite
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
 
@@ -415,6 +416,12 @@ class HeteroscedasticLDA(DiscriminantReducer):
         means, back = cost.whitened(ratio.class_means)
         shapes = np.array([cost.whitened_matrix(one)[0] for one in covariances])
         found = gain_discriminants(chernoff_gain(means, shapes, ratio.shares), back, cost, ratio.precision)
+        if len(found.values) and not ratio.means_differ:
+            warn(
+                "All class means are equal, so predictions of HeteroscedasticLDA, which depend on the means only, are "
+                "guesses. Put a classifier that uses shapes after it in a pipeline, such as scikit-learn's "
+                "QuadraticDiscriminantAnalysis or KNeighborsClassifier.",
+            )
         return replace(found, found=chosen)
 
 

@@ -81,7 +81,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
     Held-out rows choose the kernel, its width, the ridge γ and the temperature T. Classes that are confused on held-out
     rows have places v near each other.
 
-    The map does not show structure within classes: no clusters, no outliers, no loadings. The positions of the classes
+    The map does not show structure within classes: no clusters, no outliers, no loadings. The places of the classes
     depend on the sample, and training rows look better separated than new ones, so plot held-out rows. Scale the
     columns first, e.g. with StandardScaler. For directions with loadings use BayesErrorLDA.
 

@@ -81,11 +81,20 @@ class RBFSVM(SVC):
 class Forest(RandomForestClassifier):
     """Random forest of scikit-learn with fewer trees for more rows, fitted on at most 20,000 rows, drawn by class."""
 
+    class_weight: Any
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Forest:
         rows, labels, weights = _sampled(X, np.asarray(y), sample_weight, MOST_FOREST_ROWS)
         self.n_estimators = int(np.clip(TREES_TIMES_ROWS // len(labels), LEAST_TREES, MOST_TREES))
         classes, codes = np.unique(labels, return_inverse=True)
-        super().fit(rows, codes, weights)  # with class_weight="balanced", scikit-learn rejects text labels such as "0"
+        given = self.class_weight
+        if isinstance(given, dict):
+            numbers = {label: code for code, label in enumerate(classes.tolist())}
+            self.class_weight = {numbers.get(label, label): weight for label, weight in given.items()}
+        try:  # numbers as labels: with class weights, scikit-learn rejects text labels such as "0"
+            super().fit(rows, codes, weights)
+        finally:
+            self.class_weight = given
         self.classes_ = classes
         return self
 

@@ -7,7 +7,8 @@ the higher score. As many components as columns are no reduction.
 
 **The partner.** All columns are classified by several common classifiers; the best of these lines is the partner. If it
 is significantly better than the reduction, and than the reduction with the highest score, the verdict is to keep the
-columns. Otherwise the reduction is recommended: it helps if it is significantly better, else it is as good.
+columns. Otherwise the reduction is recommended: it helps if it is significantly better; it is as good if the interval
+of the difference is narrow; else no difference can be shown, and the interval is stated.
 
 **The p values.** Both sides were chosen among several, so the p value is multiplied by the number that the better side
 was chosen from, and by two if PCA is compared as well. In simulations, methods that do not differ are called different
@@ -54,7 +55,7 @@ class Contrast:
     p_value : float
         p value of the corrected t test, adjusted for the number of candidates.
     detectable : float
-        Smallest difference that would be significant; NaN if the splits do not differ.
+        Smallest difference of this sign that would be significant; NaN if the splits do not differ.
     finding : str
         "helps", "costs", "as well" or "not shown".
     score : float
@@ -293,7 +294,7 @@ class PipelineChoice:
         other = self.best_of(family)
         values = self.table.values[chosen] - self.table.values[other]
         test, (low, high) = corrected_t_test(values, self.table.ratio), limits(values, self.table.ratio, -1.0, 1.0)
-        p_value, looked_at = self.p_value(test, family), self.looked_at(family, True)
+        p_value, looked_at = self.p_value(test, family), self.looked_at(family, test.mean > 0)
         reach = stats.t.isf(LEVEL / 2 / looked_at / self.n_tests, len(values) - 1) * test.standard_error
         detectable = float(reach) if test.standard_error > 0 else np.nan
         if p_value < LEVEL:

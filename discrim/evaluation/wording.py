@@ -21,6 +21,7 @@ HELPS, COSTS, AS_WELL, NOT_SHOWN, NO_SIGNAL = "helps", "costs", "as well", "not 
 MOST_CLASSES = 8  # listed one by one
 WIDTH = 80
 MOST_LINES = 10  # of the table, unless all are requested
+LONG_METRIC = 18  # characters of a score's name, from which the head of its column is abbreviated
 MOST_NAME = 25  # characters of a method's name in the table
 BETTER, WORSE, TAKEN = "▲", "▼", "→"
 N_NAMES = 3  # columns with the mark and names; the others have figures
@@ -49,7 +50,7 @@ def headline(found: Verdict) -> str:
     columns = plural(found.n_features, "column") if found.n_features else "all columns"
     components = in_components(found.reduction.k)
     as_good = f"{components} {'is' if found.reduction.k == 1 else 'are'} as good as {columns}"
-    not_shown = f"As far as {_rows(found)} can tell, {as_good}"
+    not_shown = f"No difference between {components} and {columns} can be shown with {_rows(found)}"
     return {
         HELPS: f"Reducing helps: {components} instead of {columns}",
         COSTS: f"Keep your {columns}",
@@ -80,7 +81,7 @@ def _without_signal(found: Verdict) -> tuple[str, ...]:
 def _what_to_do(found: Verdict) -> str:
     cell, name = found.recommended, METRICS[found.metric]
     score, low, high, _ = found.shown_score
-    interval = "" if math.isnan(low) else f" (95 % interval {100 * low:.1f}–{100 * high:.1f})"
+    interval = "" if math.isnan(low) else f" (95 % interval {between(low, high)})"
     if found.finding == COSTS:
         partner = _partner(cell)
         return f"Keep your {_columns(found)}: {partner} has {percent(score)} {name}{interval} on held-out rows."
@@ -107,17 +108,19 @@ def _against_all_columns(found: Verdict) -> str:
     if raw.finding == AS_WELL:
         return f"{subject} as good as all {_columns(found)}: {theirs} (difference {gap}, {sure})."
     return (
-        f"As far as {_rows(found)} can tell, {subject[0].lower()}{subject[1:]} as good as all {_columns(found)}: "
-        f"{theirs} (difference {gap}, {sure}; {_power(raw)})."
+        f"No difference from all {_columns(found)} can be shown with {_rows(found)}: {theirs} (difference {gap}, "
+        f"{_range(raw)}, {sure})."
     )
 
 
-def _power(raw: Contrast) -> str:
+def _range(raw: Contrast) -> str:
+    """Return the interval of a difference, adjusted as its p value is, so that it contains 0 if p ≥ 0.05."""
     if math.isnan(raw.detectable):
-        return "it is equal in every split, so it cannot be tested"
+        return "equal in every split, so it cannot be tested"
     if raw.detectable > 1:
-        return "so few splits cannot show any difference"
-    return f"a difference below {in_points(raw.detectable)} could not have been detected"
+        return "too few splits for an interval"
+    low, high = (raw.difference + sign * raw.detectable for sign in (-1, 1))
+    return f"95 % interval {signed(max(low, -1))} to {signed(min(high, 1))}"
 
 
 def _good_for(found: Verdict) -> str:
@@ -178,10 +181,6 @@ def _apart(label: str) -> str:
     return label if label.isalpha() else repr(label)
 
 
-def in_points(difference: float) -> str:
-    return f"{100 * abs(difference):.1f} points"
-
-
 def signed(difference: float) -> str:
     """Return a difference in points with its sign; a difference that rounds to zero has a plus."""
     return f"{round(100 * difference, 1) + 0.0:+.1f}".replace("-", "−")
@@ -198,7 +197,17 @@ def pipeline_name(cell: Cell) -> str:
 
 
 def percent(score: float) -> str:
-    return f"{100 * score:.1f} %"
+    return f"{hundred(score)} %"
+
+
+def hundred(score: float) -> str:
+    """Return a score in percent; one that rounds to zero has no sign."""
+    return f"{round(100 * score, 1) + 0.0:.1f}".replace("-", "−")
+
+
+def between(low: float, high: float) -> str:
+    """Return the ends of an interval in percent, with a word between them if one is negative."""
+    return f"{hundred(low)}{' to ' if low < 0 else '–'}{hundred(high)}"
 
 
 def in_p(p_value: float) -> str:
@@ -226,7 +235,8 @@ def table_lines(found: Comparison, everything: bool = False) -> list[str]:
         [TAKEN if line.cell == taken else "", *name, _score(line), _gap(line.against_raw), _gap(line.against_pca)]
         for name, line in zip(names, lines, strict=True)
     ]
-    table = _plain_table([*_NAMES, f"{METRICS[found.metric]} %"[:19], "vs raw", "vs PCA"], ranked)
+    metric = METRICS[found.metric] if len(METRICS[found.metric]) < LONG_METRIC else _KINDS[found.metric]
+    table = _plain_table([*_NAMES, f"{metric} %", "vs raw", "vs PCA"], ranked)
     if everything:
         kinds = [kind for kind in _KINDS if any(kind in line.means for line in lines)]
         scores = [[f"{100 * line.means[kind]:.1f}" if kind in line.means else "" for kind in kinds] for line in lines]
@@ -332,8 +342,8 @@ def _samples(found: Comparison) -> list[str]:
 
 
 def _score(line: Line) -> str:
-    interval = f" ({100 * line.low:.1f}–{100 * line.high:.1f})" if line.n_splits > 1 else ""
-    return f"{100 * line.mean:.1f}{interval}"
+    interval = f" ({between(line.low, line.high)})" if line.n_splits > 1 else ""
+    return f"{hundred(line.mean)}{interval}"
 
 
 def _gap(found: Difference | None) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.evaluation.results import Results, Scores
-from discrim.evaluation.summary import METRICS, limits, require_metric
+from discrim.evaluation.summary import METRICS, least_score, limits, require_metric
 from discrim.report.chart import Axis, Chart, Mark, one_of
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes
@@ -81,9 +81,10 @@ class AccuracyCurveValues:
         drawn = [curves[name] for name in wanted if name in curves]
         counts = sorted({int(k) for curve in drawn if curve.method != RAW for k in curve.k}) or [1]
         ends = np.array([counts[0], max(counts[-1], counts[0] + 1)], dtype=np.float64)
-        marks = [mark for curve in drawn if curve.method == RAW for mark in _level(curve, ends)]
+        least = least_score(self.metric)
+        marks = [mark for curve in drawn if curve.method == RAW for mark in _level(curve, ends, least)]
         for at, curve in enumerate(curve for curve in drawn if curve.method != RAW):
-            marks += _curve_marks(curve, at, most_shown is None or at < most_shown)
+            marks += _curve_marks(curve, at, least, most_shown is None or at < most_shown)
         marks = sorted(marks, key=lambda mark: mark.part != "bands")  # bands lie below all lines
         ticks = {float(k): str(k) for k in _with_room(counts)}
         across = Axis("components", ticks=ticks, log=True)
@@ -107,26 +108,28 @@ def _with_room(counts: list[int]) -> list[int]:
     return kept + counts[-1:] if len(counts) > 1 else kept
 
 
-def _curve_marks(curve: AccuracyCurve, at: int, shown: bool) -> list[Mark]:
+def _curve_marks(curve: AccuracyCurve, at: int, least: float, shown: bool) -> list[Mark]:
     name, tip, dash = curve.method, "K = {x}: {y:.1f} %", DASHES[at % len(DASHES)]
     line = Mark("line", "lines", curve.k, 100 * curve.mean, name, name, at, at, dash=dash, tip=tip, shown=shown)
-    return [*_band(curve, curve.k, at, 0.12, shown), line]
+    return [*_band(curve, curve.k, least, at, 0.12, shown), line]
 
 
-def _level(curve: AccuracyCurve, ends: Array) -> list[Mark]:
+def _level(curve: AccuracyCurve, ends: Array, least: float) -> list[Mark]:
     """Return the level of raw features, which does not depend on the number of components."""
     legend, score = f"{curve.method} ({plural(int(curve.k[-1]), 'feature')})", np.full(2, 100 * curve.mean[-1])
     tip = "{y:.1f} %"
     line = Mark("line", "lines", ends, score, name=curve.method, legend=legend, colour="soft", dash="dash", tip=tip)
-    return [*_band(curve, ends, "soft", 0.1), line]
+    return [*_band(curve, ends, least, "soft", 0.1), line]
 
 
-def _band(curve: AccuracyCurve, across: ArrayLike, hue: int | str, opacity: float, shown: bool = True) -> list[Mark]:
+def _band(
+    curve: AccuracyCurve, across: ArrayLike, least: float, hue: int | str, opacity: float, shown: bool = True
+) -> list[Mark]:
     """Return the interval at every k, cut to the possible range; empty for one split."""
     there = np.isfinite(curve.low)
     if not there.any():
         return []
-    low, high = (100 * np.clip(limit[there], 0.0, 1.0) for limit in (curve.low, curve.high))
+    low, high = (100 * np.clip(limit[there], least, 1.0) for limit in (curve.low, curve.high))
     x = np.asarray(across, dtype=np.float64)
     x, low, high = (x, low[[-1, -1]], high[[-1, -1]]) if curve.method == RAW else (x[there], low, high)
     outline = np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])

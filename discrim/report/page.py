@@ -23,7 +23,17 @@ from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.summary import METRICS, Line
-from discrim.evaluation.wording import BETTER, WORSE, dropped_and_joined, in_components, in_p, percent, signed
+from discrim.evaluation.wording import (
+    BETTER,
+    WORSE,
+    between,
+    dropped_and_joined,
+    hundred,
+    in_components,
+    in_p,
+    percent,
+    signed,
+)
 from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.chart import Axis, Chart, Mark, shortened
 from discrim.report.critical_difference import CriticalDifferenceValues
@@ -45,7 +55,7 @@ MARKS = {"better": BETTER, "worse": WORSE}
 FILTERS: dict[str, Callable[..., Any]] = {
     "components": in_components,
     "shortened": shortened,
-    "hundred": lambda share: f"{100 * share:.1f}",
+    "hundred": hundred,
     "share": lambda share: "–" if share is None else percent(share),
     "p": lambda p_value: in_p(p_value).replace(" ", "\u00a0"),  # spaces that do not break
     "points": signed,
@@ -294,7 +304,7 @@ def _classifiers(results: Comparison) -> list[str]:
 
 def _tracks(lines: Sequence[Line]) -> list[list[float]]:
     """Return low end, high end and mean of each line in percent of the range of all intervals."""
-    ends = [(max(one.low, 0.0), min(one.high, 1.0)) if one.n_splits > 1 else (one.mean, one.mean) for one in lines]
+    ends = [(one.low, one.high) if one.n_splits > 1 else (one.mean, one.mean) for one in lines]
     low, high = min((end[0] for end in ends), default=0.0), max((end[1] for end in ends), default=1.0)
     width = (high - low) or 1.0
     places = [(*end, line.mean) for end, line in zip(ends, lines, strict=True)]
@@ -311,7 +321,7 @@ def _template(name: str, package: str) -> Any:
         lstrip_blocks=True,
     )
     environment.filters |= FILTERS
-    environment.globals |= {"marks": MARKS, "classifiers_view": CLASSIFIERS_VIEW}
+    environment.globals |= {"marks": MARKS, "classifiers_view": CLASSIFIERS_VIEW, "between": between}
     return environment.get_template(name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from discrim.tables.source import TableSource
 from discrim.tables.table_error import MAX_BYTES, TableError
 
 FEW_ROWS = 10  # of a class, below which its scores say little
+FEW_GROUPS = 10  # texts of a column, which are ordinary categories however few rows there are
 FEWEST_ROWS = 2  # of a class that can be split into training and test rows
 
 
@@ -26,6 +28,7 @@ class TableFacts:
 
     classes : number of rows of each class; missing, infinite : number of such cells by column
     text : number of different texts by column; stray : number of text cells in columns of numbers
+    grouping : columns of text with few rows for each text, as of patients; splits can keep these rows together
     comma_numbers : columns with numbers that have a decimal comma, and so are read as text
     thousands : the character between groups of three digits in these numbers, None if there is none
     identifiers, constant, unnamed : names of columns; equal_rows : number of rows that equal an earlier one
@@ -43,6 +46,7 @@ class TableFacts:
     infinite: dict[str, int] = field(default_factory=dict)
     text: dict[str, int] = field(default_factory=dict)
     stray: dict[str, int] = field(default_factory=dict)
+    grouping: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
     unnamed: tuple[str, ...] = ()
@@ -97,8 +101,17 @@ class TableFacts:
         for name, one in surveys.items():
             if name not in found.unusable:
                 lacking |= one.kinds == ABSENT
-        complete = np.bincount(codes[~lacking[~scan.unlabelled]], minlength=len(values))
-        return replace(found, complete=dict(zip(values, complete.tolist(), strict=True)))
+        whole = ~lacking[~scan.unlabelled]
+        complete = np.bincount(codes[whole], minlength=len(values))
+        n_texts = {name: len(scan.levels(name)) for name in worded if name not in found.missing}
+        grouping = [
+            name
+            for name, count in sorted(n_texts.items(), key=itemgetter(1))
+            if FEW_GROUPS < count < scan.n_rows < FEW_ROWS * count
+            and _divides(groups := scan.texts_of(name)[1][~scan.unlabelled], codes)
+            and _divides(groups[whole], codes[whole])
+        ]
+        return replace(found, complete=dict(zip(values, complete.tolist(), strict=True)), grouping=tuple(grouping))
 
     @classmethod
     def from_table(cls, table: LabelledTable) -> TableFacts:
@@ -113,11 +126,6 @@ class TableFacts:
         used = [at for at, name in enumerate(table.feature_names) if name not in found.unusable]
         complete = Counter(table.y[~np.isnan(X[:, used]).any(axis=1)].tolist())
         return replace(found, complete={label: complete[label] for label in found.classes})
-
-    @property
-    def rare(self) -> dict[Any, int]:
-        """Classes of few rows."""
-        return {label: count for label, count in self.classes.items() if count < FEW_ROWS}
 
     @property
     def unusable(self) -> tuple[str, ...]:
@@ -143,9 +151,11 @@ class TableFacts:
 
         drops = drop_missing or self.unlabelled > 0
         lost = drops and not has_enough(self.complete)  # the rows without missing cells are too few: drop the columns
-        dropped = dict.fromkeys((*self.unnamed, *self.unusable, *(self.missing if lost else ())))
+        unwanted = (*self.unnamed, *self.unusable, *(self.missing if lost else ()), *self.grouping[1:])
+        dropped = dict.fromkeys(name for name in unwanted if name not in self.grouping[:1])
         words = [word for name in dropped for word in ("--drop", name)]
-        if any(name not in dropped for name in self.text):
+        words += [word for name in self.grouping[:1] for word in ("--groups", name)]
+        if any(name not in (*dropped, *self.grouping) for name in self.text):
             words.append("--one-hot")
         if drops and not drop_missing:
             words.append("--drop-missing")
@@ -160,12 +170,15 @@ class TableFacts:
             return (), self.label_fault.rstrip(".")
         if drops and impute is not None:
             return (), "rows without a label must be left out with --drop-missing; leave out --impute"
-        if len(dropped) - len(self.unnamed) >= self.n_features:
-            return (), f"no feature column is left without {_named(tuple(dropped))}"
+        without = tuple(dict.fromkeys((*dropped, *self.grouping)))
+        if len(without) - len(self.unnamed) >= self.n_features:
+            return (), f"no feature column is left without {_named(without)}"
         return tuple(words), ""
 
-    def lines(self) -> list[tuple[str, str, str]]:
+    def lines(self, *, drop_missing: bool = False) -> list[tuple[str, str, str]]:
         """Return what is noteworthy, where it is, and the options that settle it."""
+        classes = self.complete if drop_missing else self.classes
+        rare = {str(label): count for label, count in classes.items() if count < FEW_ROWS}
         found = [
             ("columns without a name", _named(self.unnamed), "--drop, or --id"),
             ("missing cells", _counted(self.missing), "--impute median, or --drop-missing"),
@@ -173,16 +186,24 @@ class TableFacts:
             ("infinite cells", _counted(self.infinite), "correct them, or --drop the columns"),
             ("decimal commas", _named(self.comma_numbers), _IN_COMMAS[self.thousands]),
             ("text columns", _counted(self.text, " different"), "--one-hot, or --drop"),
+            ("few rows with each text", _named(self.grouping), "--groups, if these rows belong together"),
             ("text among numbers", _counted(self.stray), "correct the cells, or --drop the columns"),
             ("identifiers", _named(self.identifiers), "--drop, or --id"),
             ("constant columns", _named(self.constant), "--drop"),
             ("equal rows", f"{self.equal_rows} equal an earlier row" if self.equal_rows else "", "a note of compare"),
-            ("rare classes", _counted({str(label): count for label, count in self.rare.items()}), "--min-class-size"),
+            ("rare classes", _counted(rare), "--min-class-size"),
         ]
         return [line for line in found if line[1]]
 
 
 _IN_COMMAS = {None: "--decimal , or --thousands ,", ".": "--decimal , --thousands ."}  # by `thousands`
+
+
+def _divides(groups: NDArray[np.intp], codes: NDArray[np.intp]) -> bool:
+    """Return whether every class that can be split has rows of two groups."""
+    pairs = np.unique(np.column_stack([codes, groups]), axis=0)
+    n_groups, n_rows = np.bincount(pairs[:, 0]), np.bincount(codes)
+    return bool((n_groups[n_rows >= FEWEST_ROWS] >= FEWEST_ROWS).all())
 
 
 def _have_commas(texts: Sequence[str]) -> bool:

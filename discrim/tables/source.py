@@ -120,7 +120,7 @@ class TableSource:
         names = parts[0].names
         label = None
         if target is not None or (labelled and features is None):
-            label = names[-1] if target is None else column_of(parts[0], target, "target")
+            label = names[-1] if target is None else _labels_of(parts[0], target, transpose)
         ids = column_of(parts[0], id_column, "id") if id_column is not None else names[0] if transpose else None
         dropped = {name for given in drop for name in _columns_of(parts[0], given)}
         if features is None:
@@ -433,6 +433,18 @@ def column_of(part: TablePart, name: str, role: str) -> str:
         near = meant(name, part.names, "Its columns are")
         raise TableError(f"{part.path} has no column {name!r} ({role}) among its {len(part.names)}. {near}")
     return name
+
+
+def _labels_of(part: TablePart, name: str, transpose: bool) -> str:
+    """Return the column of the labels; the error states if the name is that of a row."""
+    first, text = part.names[0], normal_text(name)
+    rows = [] if text in part.names or transpose else part.batches([first], [first], BATCH_ROWS)
+    if any(text in _ids(column) for (column,) in rows):
+        raise TableError(
+            f"{part.path} has no column {name!r} (target), but a row that begins with it.",
+            Advice("if rows are features and columns are samples, read it with", transpose=True),
+        )
+    return column_of(part, name, "target")
 
 
 def _columns_of(part: TablePart, name: str) -> list[str]:

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from discrim.evaluation.baselines import MOST_NCA_ROWS, LassoSelection, NeighborhoodComponents
-from discrim.evaluation.classifiers import CLASSIFIERS, LinearSVM, UnitMeanSquare, named_classifiers
+from discrim.evaluation.classifiers import CLASSIFIERS, Forest, LinearSVM, UnitMeanSquare, named_classifiers
 from discrim.evaluation.methods import DEFAULT_METHODS, METHODS, named_methods
 from discrim.papers.conventions import PAPER_METHODS
 from discrim.registry import Sizes
@@ -139,3 +139,18 @@ def test_the_svm_solves_its_dual_where_rows_are_few_and_the_solution_is_the_same
     assert dual.dual is True
     assert LinearSVM().fit(X[:, :5], y).dual is False
     np.testing.assert_allclose(dual.coef_, primal.coef_, atol=1e-4)
+
+
+@pytest.mark.parametrize("labels", [np.array(["0", "1"]), np.array([3, 7]), np.array(["a", "b"])])
+@pytest.mark.parametrize("weights", [(1.0, 5.0), (2.0, None)])
+def test_the_forest_weights_classes_as_repeated_weights_of_rows_do(labels, weights):
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    given = {label: weight for label, weight in zip(labels.tolist(), weights, strict=True) if weight is not None}
+    by_class = Forest(class_weight=given, random_state=0).fit(X, labels[codes])
+    by_row = Forest(random_state=0).fit(X, labels[codes], np.array([weights[0], weights[1] or 1.0])[codes])
+    assert by_class.class_weight == given
+    assert by_class.classes_.tolist() == labels.tolist()
+    np.testing.assert_array_equal(by_class.predict_proba(X), by_row.predict_proba(X))
+    with pytest.raises(ValueError, match="class_weight"):
+        Forest(class_weight={"unknown": 1.0}).fit(X, labels[codes])

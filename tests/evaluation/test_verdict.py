@@ -24,10 +24,9 @@ from discrim.evaluation.wording import (
     HELPS,
     NO_SIGNAL,
     NOT_SHOWN,
-    _power,
+    _range,
     dropped_and_joined,
     in_p,
-    in_points,
     judge,
     recall_in_words,
     signed,
@@ -435,10 +434,19 @@ def test_no_difference_can_be_shown_with_few_rows():
     X, y = load_iris(return_X_y=True)
     found = compare(X[::3], y[::3], n_components=[2], **FEW)
     assert found.verdict.finding == NOT_SHOWN
-    assert found.sentences[1].startswith("As far as 50 rows can tell, they are as good as all 4 columns: ")
-    assert in_points(found.verdict.against_raw.detectable) in found.sentences[1]
-    assert found.verdict.headline == "As far as 50 rows can tell, 2 components are as good as 4 columns"
-    assert found.verdict.against_raw.detectable > abs(found.verdict.against_raw.difference)
+    assert found.sentences[1].startswith("No difference from all 4 columns can be shown with 50 rows: ")
+    assert found.verdict.headline == "No difference between 2 components and 4 columns can be shown with 50 rows"
+    raw = found.verdict.against_raw
+    ends = [f"{100 * (raw.difference + sign * raw.detectable):+.1f}".replace("-", "−") for sign in (-1, 1)]
+    assert f"95 % interval {ends[0]} to {ends[1]}, p = " in found.sentences[1]
+
+
+@pytest.mark.parametrize("difference", [0.02, -0.02])
+@pytest.mark.parametrize("n_methods", [1, 30])
+def test_the_stated_interval_contains_zero_exactly_if_the_difference_is_not_significant(difference, n_methods):
+    for deviation in np.geomspace(0.01, 0.2, 30):
+        _, found = contrast_with_raw(difference, deviation, n_methods)
+        assert (found.detectable >= abs(found.difference)) == (found.p_value >= 0.05)
 
 
 def test_one_split_compares_nothing_with_all_columns():
@@ -652,10 +660,10 @@ def test_p_values_have_three_digits_below_a_tenth():
     assert list(map(in_p, (0.0004, 0.0625, 0.25))) == ["p < 0.001", "p = 0.062", "p = 0.25"]
 
 
-def test_a_detectable_difference_above_the_largest_possible_one_is_none():
-    said = [_power(SimpleNamespace(detectable=size)) for size in (0.05, 1.5, np.nan)]
-    assert "5.0 points" in said[0]
-    assert "any difference" in said[1]
+def test_an_interval_wider_than_any_difference_is_none():
+    said = [_range(SimpleNamespace(difference=0.01, detectable=size)) for size in (0.05, 1.5, np.nan)]
+    assert "−4.0 to +6.0" in said[0]
+    assert "too few splits" in said[1]
     assert "cannot be tested" in said[2]
 
 

@@ -310,6 +310,18 @@ def test_a_table_that_goes_on_is_shaded_at_its_edge(opened, page):
     assert shade.count("linear-gradient") == 4
 
 
+def test_words_stay_whole_on_a_phone_and_the_legend_is_below_the_title(opened, page):
+    tab = opened(page, PHONE)
+    lines = "(e) => e.getClientRects().length"
+    codes = tab.locator("p code, code.long span")
+    assert codes.count() >= 3
+    assert {codes.nth(at).evaluate(lines) for at in range(codes.count())} == {1}
+    choose(tab, "map", "method", "1")  # a linear map: the title of its axis has two lines
+    box = "(e) => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom]; }"
+    title, legend = (chart(tab, "map").locator(part).first.evaluate(box) for part in (".xtitle", ".legend"))
+    assert title[1] <= legend[0]
+
+
 def test_menus_of_margins_features_and_spectrum(opened, page):
     tab = opened(page)
     for name in ("margins", "features", "spectrum"):

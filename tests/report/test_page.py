@@ -20,6 +20,7 @@ from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.wording import doubts
 from discrim.report import page as page_module
+from discrim.report.accuracy_curves import AccuracyCurveValues
 from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, MethodMap, _in_order, looks_of
 from discrim.report.loadings import LoadingsValues
 from discrim.report.margin_distribution import MarginValues
@@ -83,7 +84,7 @@ def test_the_answer_and_what_to_type_stand_first(found, page):
     chosen = found.verdict.recommended
     (headline,) = re.findall(r"<h1>(.*?)</h1>", page.read_text(encoding="utf-8"), re.S)
     assert headline == found.verdict.headline
-    assert headline.endswith(f" rows can tell, {chosen.k} components are as good as 6 columns")
+    assert headline.startswith(f"No difference between {chosen.k} components and 6 columns can be shown with ")
     assert f"Use {chosen.k} components of {chosen.method}: " in text
     assert f"{100 * found.verdict.bias_corrected.mean:.1f}&nbsp;%" in text
     assert "over PCA (" in text
@@ -430,6 +431,30 @@ def test_dropped_methods_and_lines_with_equal_predictions_are_named():
     vars(made)["lines"] = [third, replace(third, classifier="svm")]
     sentence = "fisher-lda, lda and two-step predict the same labels with 3 components (5-nn and svm); they share these"
     assert doubts(made) == [f"{sentence} lines of the table."]
+
+
+def test_intervals_contain_scores_below_zero():
+    rng = np.random.default_rng(10)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    found = compare(X, y, methods="pca", classifiers="1-nn", n_components=[1, 2], n_splits=4, metric="mcc", n_jobs=1)
+    text = page_of([found], Origin())
+    shown = [
+        [float(end.replace("−", "-")) for end in re.split("–| to ", low_high)]
+        for low_high in re.findall(r"<small>([^<]+)</small>", text)
+    ]
+    assert len(shown) == len(found.lines)
+    for (low, high), line in zip(shown, found.lines, strict=True):
+        assert low - 0.1 <= 100 * line.mean <= high + 0.1
+    assert min(line.mean for line in found.lines) < 0
+    for line, (low, high, mean) in zip(found.lines, page_module._tracks(found.lines), strict=True):
+        assert 0 <= low <= mean <= high <= 100, line
+    marks = AccuracyCurveValues.from_results(found).chart("1-nn", ["pca"]).marks
+    band, line = (next(mark for mark in marks if mark.part == part) for part in ("bands", "lines"))
+    low, high = band.y[len(line.y) :][::-1], band.y[: len(line.y)]
+    assert ((low >= -100) & (low <= line.y) & (line.y <= high)).all()
+    assert low.min() < 0
+    assert "  MCC %  " in str(found)  # the whole name does not fit
+    assert "Matthews correlation (95 % interval −" in str(found).replace("\n", " ")
 
 
 def test_one_split_has_no_interval(found):

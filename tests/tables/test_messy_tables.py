@@ -283,6 +283,14 @@ def test_transposed_files(tmp_path, ending):
     assert ids.tolist() == ["s1", "s2", "s3"]
 
 
+def test_a_target_that_is_the_name_of_a_row_suggests_a_transposed_file(file):
+    path = file("gene,s1,s2,s3\nA,1,2,3\nB,1,2,3\nkind,p,q,p\n")
+    message = str(refusal(path, "kind"))
+    assert "If rows are features and columns are samples, read it with transpose=True." in message
+    assert read_table(path, "kind", transpose=True).y.tolist() == ["p", "q", "p"]
+    assert "transpose" not in str(refusal(path, "sort"))
+
+
 def test_a_bad_cell_of_a_transposed_file_is_located(file):
     message = str(refusal(file("gene,s1,s2,s3\nA,1,x,3\nB,1,2,3\nkind,p,q,p\n"), "kind", transpose=True))
     assert "column 3 of the file" in message

@@ -626,6 +626,11 @@ def messy_file(path):
     return path
 
 
+def suggested(out):
+    """Return the words of the command that check prints; it is broken into lines as a shell reads them."""
+    return shlex.split(out.split("This command works:\n")[1].replace("\\\n", " "))
+
+
 def test_check_names_everything_and_its_command_goes_through(tmp_path):
     path = messy_file(tmp_path / "messy.csv")
     before = path.read_bytes()
@@ -633,7 +638,7 @@ def test_check_names_everything_and_its_command_goes_through(tmp_path):
     assert code == 0
     for word in ("column 1", "patient_id", "age (4)", "town (3", "batch", "free", "weight (1)", "rare (1)"):
         assert word in out
-    words = shlex.split(out.strip().splitlines()[-1])
+    words = suggested(out)
     assert words[:2] == ["discrim", "compare"]
     code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
     assert code == 0, err
@@ -650,7 +655,7 @@ def test_check_of_a_plain_table_needs_no_options(tmp_path):
     pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc")).assign(y=[1, 2] * 20).to_parquet(tmp_path / "t.parquet")
     code, out, _ = run("check", tmp_path / "t.parquet")
     assert code == 0
-    assert out.strip().splitlines()[-1].endswith("t.parquet --target y")
+    assert suggested(out) == ["discrim", "compare", str(tmp_path / "t.parquet"), "--target", "y"]
     assert run("check", "iris")[0] == 0
 
 
@@ -671,7 +676,7 @@ def test_check_recommends_the_decimal_comma(cells, options, tmp_path):
     assert code == 0
     (line,) = (line for line in out.splitlines() if line.startswith("decimal commas"))
     assert "a, b" in line
-    words = shlex.split(out.strip().splitlines()[-1])
+    words = suggested(out)
     impute = ["--impute", "median"] if "" in cells else []
     assert words == ["discrim", "compare", str(path), *options, "--target", "y", *impute]
     code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
@@ -684,7 +689,7 @@ def test_check_keeps_the_decimal_point_where_other_columns_have_it_or_the_mark_i
     rows = [f"{at % 5},5;{at}.5;{'uv'[at % 2]}" for at in range(20)]
     path.write_text("\n".join(["a;b;y", *rows, ""]))
     code, out, _ = run("check", path)
-    assert (code, out.strip().splitlines()[-1].split()[-1]) == (0, "--one-hot")
+    assert (code, suggested(out)[-1]) == (0, "--one-hot")
     assert "--decimal" not in out
     path.write_text("\n".join(["a;b;y", *(row.replace(".", ",") for row in rows), ""]))
     code, out, _ = run("check", path, "--decimal", ",")
@@ -764,13 +769,59 @@ def test_the_command_of_check_works_with_the_options_that_were_given(text, given
     assert code == 0
     if isinstance(added, str):
         assert "No compare command is possible" in out
-        assert added in out
+        assert added in " ".join(out.split())
         assert run("compare", path, "-t", "y", "--splits", "2", "-m", "pca", "-c", "1-nn", *given)[0] == 2
         return
-    words = shlex.split(out.strip().splitlines()[-1])
+    words = suggested(out)
     assert sorted(words[3:]) == sorted(["--target", "y", *given, *added])
     code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
     assert code == 0, err
+
+
+def patients(label, n=48):
+    """Return CSV with two rows of each patient, and labels by row number."""
+    rows = [f"P{at // 2},{at * 7 % n}.5,{at % 5}.25,{label(at)}" for at in range(n)]
+    return "\n".join(["patient,a,b,y", *rows, ""])
+
+
+@pytest.mark.parametrize(
+    ("label", "added"),
+    [
+        (lambda at: "uv"[at % 2], ["--groups", "patient"]),
+        (lambda at: "w" if at < 2 else "uv"[at % 2], ["--one-hot"]),  # all rows of w are of one patient
+    ],
+    ids=["every class has several", "a class has one"],
+)
+def test_check_keeps_rows_of_a_patient_together_if_every_class_has_several(label, added, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(patients(label))
+    code, out, _ = run("check", path)
+    assert code == 0
+    assert ("--groups" in out) == (added != ["--one-hot"])
+    words = suggested(out)
+    assert words == ["discrim", "compare", str(path), "--target", "y", *added]
+    code, _, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
+    assert code == 0, err
+
+
+def test_check_counts_the_rows_that_drop_missing_leaves(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(with_gaps(lambda at: "uv"[at % 2], lambda at: at % 4 == 1))
+    code, out, _ = run("check", path, "--drop-missing")
+    assert code == 0
+    assert "24 rows × 2 features, 2 classes in 'y': u (12), v (12)." in " ".join(out.split())
+    assert "--drop-missing leaves 18 rows: u (12), v (6)." in " ".join(out.split())
+    assert "v (6)" in next(line for line in out.splitlines() if line.startswith("rare classes"))
+    assert "rare classes" not in run("check", path)[1]
+
+
+def test_check_prints_lines_of_at_most_80_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,y\n" + "".join(f"{at}.5,{at % 3}.25,a class with a long name {at % 4}\n" for at in range(24)))
+    for options in ((), ("--min-class-size", "20")):
+        code, out, _ = run("check", path, *options)
+        assert code == 0
+        assert [line for line in out.splitlines() if len(line) > 80 and str(path) not in line] == []
 
 
 FEW_ROWS = "'y' must have at least two classes with 2 rows each"
@@ -790,8 +841,8 @@ def test_check_says_why_no_command_works(text, size, reason, tmp_path):
     path.write_text(text)
     code, out, _ = run("check", path, "--header", "-t", "y")
     assert code == 0
-    assert size in out
-    assert out.endswith(f"No compare command is possible: {reason}.\n")
+    assert size in " ".join(out.split())
+    assert " ".join(out.split()).endswith(f"No compare command is possible: {reason}.")
     assert "can be compared as it is" not in out
     settled = TableFacts.from_source(TableSource.open(path, "y")).settled_by
     assert run("compare", path, "--header", "-t", "y", *settled, "--splits", "2")[0] != 0

@@ -122,7 +122,7 @@ function plotted(chart, width, azimuth) {
   const narrow = width < 560;
   const marks = chart.turns ? chart.marks.map((mark) => seenFrom(mark, azimuth)) : chart.marks;
   const of = (...kinds) => marks.filter((mark) => kinds.includes(mark.kind));
-  const yaxis = axis(chart.y, narrow);
+  const [across, yaxis] = [axis(chart.x, narrow), axis(chart.y, narrow)];
   if (chart.equal) Object.assign(yaxis, { scaleanchor: "x", scaleratio: 1 });
   const named = marks.filter((mark) => "legend" in mark && mark.kind in TRACES);
   const key = (chart.key ?? "").replace("\n", narrow ? "<br>" : " ");
@@ -130,9 +130,9 @@ function plotted(chart, width, azimuth) {
   const layout = {
     height, autosize: true,
     margin: { l: 10, r: 10, t: 26, b: 10 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: FONT, size: 13, color: css("--ink") },
-    hovermode: "closest", dragmode: chart.turns ? false : "zoom", barmode: "overlay", xaxis: axis(chart.x, narrow), yaxis,
+    hovermode: "closest", dragmode: chart.turns ? false : "zoom", barmode: "overlay", xaxis: across, yaxis,
     shapes: of("upright", "level").map(rule), annotations: of("arrows").flatMap(arrows),
-    legend: { orientation: "h", y: -58 / (height - 100), yanchor: "top", x: 0, font: { size: 12 }, itemsizing: named.every((mark) => mark.kind === "points") ? "constant" : "trace",
+    legend: { orientation: "h", y: -(across.title.text.includes("<br>") ? 74 : 58) / (height - 100), yanchor: "top", x: 0, font: { size: 12 }, itemsizing: named.every((mark) => mark.kind === "points") ? "constant" : "trace",
       title: { text: key, side: narrow || key.length > 30 ? "top" : "left", font: { size: 12, color: css("--soft") } } },
     hoverlabel: { bgcolor: css("--raised"), bordercolor: css("--line"), font: { family: FONT, color: css("--ink") }, namelength: 30, align: "left" },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--ink") },
