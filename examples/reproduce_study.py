@@ -54,7 +54,8 @@ def lines_of(whole: Study, outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield from side_by_side(name, list(group))
     missing = [one for one in tables if one.missing]
     yield from (f"\n{one.table.title}, {one.words}: no result, {one.reason}" for one in missing)
-    absent = dict.fromkeys(one.dataset for one in whole.tables if one.dataset not in {o.table.dataset for o in tables})
+    shown = {one.table.dataset for one in outcomes if tried(one)}
+    absent = dict.fromkeys(one.dataset for one in whole.tables if one.dataset not in shown)
     if absent:
         yield f"\nNot run here: {', '.join(absent)}."
     drawn = {title for title, _ in figures(outcomes)}
