@@ -18,6 +18,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.core.coordinates.products import Products
+from discrim.core.landmarks import FARTHEST
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio
 from discrim.core.spread import Margins
@@ -183,9 +184,10 @@ class Fold:
         return self._accuracy(self._scores(), self.found.centroids())
 
     def _scores(self) -> Array:
-        """Return the scores of the held-out rows, in the unit of the fold."""
+        """Return the scores of the held-out rows in the unit of the fold, cut off where their squares overflow."""
         X = self.test.X.astype(np.float64, copy=False)  # scores in single precision may overflow
-        return projected(X, self.moments.mean, self.moments.scaled(self.found.rotations))
+        scores = projected(X, self.moments.mean, self.moments.scaled(self.found.rotations))
+        return np.clip(np.nan_to_num(scores), -FARTHEST, FARTHEST)
 
     def _accuracy(self, scores: Array, centroids: Array) -> float:
         nearest = (scores @ centroids.T - 0.5 * (centroids**2).sum(axis=1)).argmax(axis=1)

@@ -234,7 +234,7 @@ def _axes_from_landmarks(kernel: LandmarkKernel, rows: LabelledRows) -> tuple[Ar
 def _spanned(covariance: Array, rows: LabelledRows) -> tuple[Array, Array]:
     """Return the eigenvalues above rounding, largest first, and their vectors."""
     values, vectors = eigh(covariance)
-    kept = np.flatnonzero(values > max(SPAN * values[-1], np.finfo(np.float64).tiny))[::-1]
+    kept = np.flatnonzero(values > max(SPAN * values.max(initial=0.0), np.finfo(np.float64).tiny))[::-1]
     if len(kept) == 0:
         raise ValueError(
             f"X must hold rows that differ for the kernel; got n_samples={rows.shape[0]} rows that are equal to it. "

@@ -239,9 +239,11 @@ def fitted_embedding(embedding: Any, X: Any, weights: NDArray[np.float64] | None
     gamma = 1.0 / median_square_distance(X, weights, random_state)
     if embedding == "rff":
         return RBFSampler(gamma=gamma, n_components=N_FEATURES, random_state=random_state).fit(X)
-    different = np.sort(_equal(X).first)  # a repeated row adds nothing to the sample
-    size = min(N_FEATURES, len(different))
-    return Nystroem(gamma=gamma, n_components=size, random_state=random_state).fit(X[different])
+    sample = X[np.sort(_equal(X).first)]  # a repeated row adds nothing to the sample
+    digits = np.finfo(X.dtype)
+    if gamma * float(digits.tiny) > digits.eps:  # squares of distances this small lose digits, and gamma may overflow
+        sample = sample.astype(np.float64)
+    return Nystroem(gamma=gamma, n_components=min(N_FEATURES, sample.shape[0]), random_state=random_state).fit(sample)
 
 
 def require_embedding(embedding: Any) -> None:

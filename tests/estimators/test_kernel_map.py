@@ -207,3 +207,11 @@ def test_a_model_file_brings_it_back_with_what_is_behind_it(make, tmp_path):
 @pytest.mark.parametrize("options", [{"kernel": "linear", "n_landmarks": 10}, {}])
 def test_scikit_learns_contract(options):
     check_estimator(KernelMap(**options), on_skip=None)
+
+
+def test_rows_between_which_every_kernel_value_rounds_to_zero_are_rejected():
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((52, 45))
+    X = np.where(rng.random(X.shape) < 0.05, -9999, X) * 1e122  # distances of landmarks to themselves are not exactly 0
+    with pytest.raises(ValueError, match=r"\bX\b.*kernel"):
+        KernelMap(gamma=0.1, n_landmarks=2, random_state=0).fit(X)

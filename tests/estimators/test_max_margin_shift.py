@@ -327,6 +327,18 @@ def test_numbers_without_finite_squares_are_not_embedded(embedding, rows):
             MaxMarginShift(PCA(1), embedding=embedding).fit(table, y)
 
 
+@pytest.mark.parametrize("embedding", ["rff", "nystroem"])
+def test_embeddings_of_tiny_numbers_of_single_precision_are_those_of_the_rows_times_a_constant(embedding, rows):
+    X, y = rows[0].astype(np.float32), rows[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tiny, plain = (
+            MaxMarginShift(PCA(2), embedding=embedding, random_state=0).fit(table, y).transform(table)
+            for table in (X * np.float32(2.0**-100), X)
+        )
+    np.testing.assert_allclose(np.abs(tiny), np.abs(plain), atol=1e-4 * np.abs(plain).max())
+
+
 def test_median_rule_by_loops(rows, rng):
     X = rows[0]
     squares = pdist(X, "sqeuclidean")

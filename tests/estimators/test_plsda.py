@@ -151,6 +151,12 @@ def test_q2_of_the_largest_numbers_of_single_precision_is_finite():
     assert np.isfinite(PLSDA(2, cv=2).fit(X, np.arange(40) % 3).q2_).all()
 
 
+def test_q2_is_finite_if_a_held_out_row_is_near_the_largest_number():
+    X = np.random.default_rng(0).normal(size=(28, 12))
+    X[0] = 1e308 * (-1) ** np.arange(12)
+    assert np.isfinite(PLSDA(0.9, cv=2).fit(X, np.arange(28) % 4).q2_).all()
+
+
 @pytest.mark.parametrize("count", [1, "cv"])
 def test_a_fold_that_trains_on_one_class_predicts_it_for_all_rows(count):
     X, y = labelled(11, 4, 2, seed=0)
