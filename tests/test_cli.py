@@ -519,7 +519,8 @@ def test_a_signal_stops_the_run_and_finished_results_are_shown_and_stored(number
     assert trials(store) == whole[1]
 
 
-def test_a_stop_in_the_first_split_reports_the_stored_trials(tmp_path, table, monkeypatch):
+@pytest.fixture
+def stops_after_a_trial(monkeypatch):
     @contextlib.contextmanager
     def stopping_bar(what):
         def stop(done, total):
@@ -529,6 +530,10 @@ def test_a_stop_in_the_first_split_reports_the_stored_trials(tmp_path, table, mo
         yield stop
 
     monkeypatch.setattr("discrim.cli.comparing.progress_bar", stopping_bar)
+
+
+@pytest.mark.usefixtures("stops_after_a_trial")
+def test_a_stop_in_the_first_split_reports_the_stored_trials(tmp_path, table):
     store, page = tmp_path / "results.sqlite", tmp_path / "page.html"
     code, out, err = here("compare", table, *FAST, "--store", store, "--html", page)
     assert (code, out) == (130, "")
@@ -540,16 +545,8 @@ def test_a_stop_in_the_first_split_reports_the_stored_trials(tmp_path, table, mo
     assert f"All finished trials are kept in {store}: the same command continues from there." in err
 
 
-def test_a_stop_without_a_store_is_reported_in_short_lines(table, monkeypatch):
-    @contextlib.contextmanager
-    def stopping_bar(what):
-        def stop(done, total):
-            if done:
-                raise KeyboardInterrupt
-
-        yield stop
-
-    monkeypatch.setattr("discrim.cli.comparing.progress_bar", stopping_bar)
+@pytest.mark.usefixtures("stops_after_a_trial")
+def test_a_stop_without_a_store_is_reported_in_short_lines(table):
     code, _, err = here("compare", table, *FAST)
     assert code == 130
     assert "Nothing was kept: with --store FILE, the same command resumes where it stopped." in err
