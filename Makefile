@@ -81,8 +81,12 @@ matrix:
 dist:
 	PYTHON=$(PYTHON) .ci/dist
 
+$(VENV)/study-installed: $(VENV)/installed
+	$(RUN) -m pip install --quiet --editable '.[study]'
+	touch $@
+
 # Compute the figures of the docs from scratch: under three hours on two free cores; PAGE=study computes those of one page.
-evidence: $(VENV)/installed
+evidence: $(VENV)/study-installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) examples/evidence.py $(if $(PAGE),--only $(PAGE))
 	$(if $(PAGE),,$(RUN) examples/wide_study.py)
 	$(if $(PAGE),,$(RUN) examples/judged_rows_study.py)
