@@ -94,7 +94,7 @@ def test_the_rows_a_ridge_is_chosen_on_hold_each_class_in_its_share(monkeypatch)
     for order in (np.arange(160), np.arange(160)[::-1]):
         rows = LabelledRows(sp.csr_array(X[order]), codes[order], np.arange(3))
         with pytest.warns(UserWarning, match="48 of 160"):
-            some = Products.of(rows, Margins(), "").to_choose_in().points
+            some = Products.of(rows, Margins(), "").sample().points
         assert np.bincount(some.codes).tolist() == [25, 13, 10]  # 100/4, 50/4 and all of the rare class
 
 

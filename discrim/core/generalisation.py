@@ -97,49 +97,35 @@ def held_out_pair_errors(held_out: Sequence[HeldOut], subspace: Callable[[HeldOu
 
     The means are measured from the midpoint of the training means, so a and b may be held out in different parts.
     """
-    sums = _PairSums(classes)
+    # sums over parts for every pair of classes (a in rows, b in columns)
+    margins, moved, squares, scatter, weight, freedom, parts = np.zeros((7, classes, classes))
     for part in held_out:
-        sums.add(part, subspace(part))
-    return sums.errors()
-
-
-class _PairSums:
-    """Sums over parts for every pair of classes (a in rows, b in columns)."""
-
-    def __init__(self, classes: int) -> None:
-        self.margins, self.shifts, self.squares, self.scatter, self.weights, self.freedom, self.parts = np.zeros(
-            (7, classes, classes)
-        )
-
-    def add(self, part: HeldOut, B: Array) -> None:
+        B = subspace(part)
         trained, gaps = part.trained @ B, (part.means - part.trained) @ B
         distances = np.maximum(_distances(trained, np.eye(B.shape[1])), NEAREST)
         shifts = (np.vecdot(gaps, trained)[:, None] - gaps @ trained.T) / distances  # u·(held-out − training mean)
         known = np.isfinite(shifts)  # a was held out, and both occur in the training rows
         weights = np.where(known, part.weights[:, None], 0.0)
         shifts = np.where(known, shifts, 0.0)
-        self.margins += weights * np.where(known, shifts + distances / 2, 0.0)
-        self.shifts += weights * shifts
-        self.squares += weights * shifts**2
-        self.weights += weights
-        self.parts += known
+        margins += weights * np.where(known, shifts + distances / 2, 0.0)
+        moved += weights * shifts
+        squares += weights * shifts**2
+        weight += weights
+        parts += known
         both = np.isfinite(distances)
-        self.scatter += np.where(both, _distances(trained, B.T @ part.scatter @ B) / distances, 0.0) ** 2
-        self.freedom += part.freedom * both
-
-    def errors(self) -> Array:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # deviations of a class's rows from their mean over all parts
-            between = self.squares - self.shifts**2 / self.weights
-            spare = self.parts - 1
-            freedom = self.freedom + (spare + spare.T)  # this order makes the sum symmetric
-            # weights that do not count rows (that sum to 1, say) leave no degrees of freedom
-            freedom = np.where(freedom > 0, freedom, self.weights + self.weights.T)
-            deviations = np.sqrt((self.scatter + (between + between.T)) / freedom)
-            margins = self.margins / self.weights
-            errors = pair_error((margins + margins.T) / deviations)
-        np.fill_diagonal(errors, 0.0)
-        return errors
+        scatter += np.where(both, _distances(trained, B.T @ part.scatter @ B) / distances, 0.0) ** 2
+        freedom += part.freedom * both
+    with np.errstate(invalid="ignore", divide="ignore"):
+        between = squares - moved**2 / weight  # deviations of a class's rows from their mean over all parts
+        spare = parts - 1
+        freedom = freedom + (spare + spare.T)  # this order makes the sum symmetric
+        # weights that do not count rows (that sum to 1, say) leave no degrees of freedom
+        freedom = np.where(freedom > 0, freedom, weight + weight.T)
+        deviations = np.sqrt((scatter + (between + between.T)) / freedom)
+        margins = margins / weight
+        errors = pair_error((margins + margins.T) / deviations)
+    np.fill_diagonal(errors, 0.0)
+    return errors
 
 
 def _distances(points: Array, metric: Array) -> Array:

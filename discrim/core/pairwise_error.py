@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as la
@@ -88,15 +89,6 @@ class PairwiseError:
         """Compute F for one subspace (q×k)."""
         return float(np.exp(self(B[None])[0][0]))
 
-    def loog_spread(self) -> Array:
-        """Compute Σ_{a<b} ω_ab d dᵀ, ω = p_a p_b erf(Δ/(2√2))/(2Δ²), where far pairs count less than in LDA (q×q).
-
-        Loog, Duin and Haeb-Umbach, "Multiclass linear dimension reduction by weighted pairwise Fisher criteria" (2001).
-        """
-        distances = np.maximum(pdist(self.means), NEAREST)
-        weights = squareform(self.pair_shares * erf(distances / UNIT) / (2 * distances**2))
-        return self.means.T @ (weights.sum(axis=1)[:, None] * self.means - weights @ self.means)
-
 
 DRAWN = 400  # random subspaces evaluated to find a few good starts …
 PAIRS_WEIGHED = 2**14  # … or as many as give this number of pairs of classes
@@ -107,12 +99,16 @@ def error_subspace(means: Array, shares: Array, k: int, n_random: int, seed: int
 
     The starts are LDA's first k directions, Loog's directions (near pairs weigh more), and the best of many random
     ones. If there are no more than k dimensions, B is I.
+
+    Loog's directions maximise Σ_{a<b} ω_ab d dᵀ, ω = p_a p_b erf(Δ/(2√2))/(2Δ²), of Loog, Duin and Haeb-Umbach,
+    "Multiclass linear dimension reduction by weighted pairwise Fisher criteria" (2001).
     """
     if k >= means.shape[1]:
         return np.eye(means.shape[1])
-    objective = PairwiseError(means, shares)
-    loog = eigh(objective.loog_spread())[1][:, ::-1][:, :k]
-    own = np.stack([np.eye(means.shape[1])[:, :k], loog])
+    objective, distances = PairwiseError(means, shares), np.maximum(pdist(means), NEAREST)
+    weights = squareform(objective.pair_shares * erf(distances / UNIT) / (2 * distances**2))
+    spread = means.T @ (weights.sum(axis=1)[:, None] * means - weights @ means)
+    own = np.stack([np.eye(means.shape[1])[:, :k], eigh(spread)[1][:, ::-1][:, :k]])
     random = _random_candidates(objective, k, n_random, seed)
     return minimise(objective, np.concatenate([own, _best(objective, random, n_random)]))[1]
 
@@ -142,7 +138,8 @@ def _random_candidates(objective: PairwiseError, k: int, wanted: int, seed: int)
     widths = np.where(shares @ means**3 < 0, -1.0, 1.0) * np.sqrt(shares @ means**2)
     rng = np.random.default_rng(seed)
     halves = (drawn - drawn // 2, np.sign(widths)), (drawn // 2, widths)
-    return np.concatenate([random_subspaces(count, along, k, rng) for count, along in halves])
+    normal = [along[:, None] * rng.standard_normal((count, len(along), k)) for count, along in halves]
+    return np.linalg.qr(np.concatenate(normal))[0]
 
 
 def _best(objective: PairwiseError, candidates: Array, wanted: int) -> Array:
@@ -166,12 +163,12 @@ FIRST_ANGLE = 0.3  # radians
 LARGEST_ANGLE = 1.0
 ENOUGH = 1e-4  # of the decrease predicted by the slope, for a step to be accepted
 ROUNDING = 1e-13  # relative rise of f that is tolerated: near the minimum f is flat, but the slope is still accurate
-RACE = ((8, 3), (12, 1))  # after this many steps, continue with this many of the starts
+# steps, and how many of the starts continue after them; the last one continues until its slope vanishes
+RACE = ((8, 3), (12, 1), (1000, 1))
 SETTLED = 1e-11  # length of the slope
 
 
-@dataclass
-class SubspaceDescent:
+class SubspaceDescent(NamedTuple):
     """State of S subspaces: B, values and slopes, and the lengths of the next steps."""
 
     B: Array
@@ -180,17 +177,15 @@ class SubspaceDescent:
     steps: Array
 
 
-def minimise(objective: Objective, starts: Array, *, max_iter: int = 1000) -> tuple[float, Array]:
+def minimise(objective: Objective, starts: Array) -> tuple[float, Array]:
     """Return the lowest minimum reached from the starts: its value and its B (q×k)."""
-    values, gradients = objective(starts)
-    slopes = tangent(starts, gradients)
+    values, slopes = _values_and_slopes(objective, starts)
     steps = FIRST_ANGLE / np.maximum(np.linalg.norm(slopes, axis=(1, 2)), 1e-300)
     state = SubspaceDescent(starts, values, slopes, steps)
     for turns, survivors in RACE:
         state = descend(objective, state, turns)
         best = np.argsort(state.values, kind="stable")[:survivors]
-        state = SubspaceDescent(state.B[best], state.values[best], state.slopes[best], state.steps[best])
-    state = descend(objective, state, max_iter)
+        state = SubspaceDescent(*(part[best] for part in state))
     return float(state.values[0]), state.B[0]
 
 
@@ -202,8 +197,7 @@ def descend(objective: Objective, state: SubspaceDescent, max_iter: int) -> Subs
             break
         taken = np.minimum(state.steps, LARGEST_ANGLE / np.maximum(lengths, 1e-300))
         B = orthonormal(state.B - taken[:, None, None] * state.slopes)
-        values, gradients = objective(B)
-        slopes = tangent(B, gradients)
+        values, slopes = _values_and_slopes(objective, B)
         moved, changed = ((new - old).reshape(len(B), -1) for new, old in ((B, state.B), (slopes, state.slopes)))
         # Barzilai and Borwein's two step lengths, alternating
         both = np.abs(np.vecdot(moved, changed))
@@ -217,16 +211,12 @@ def descend(objective: Objective, state: SubspaceDescent, max_iter: int) -> Subs
     return state
 
 
-def tangent(B: Array, gradients: Array) -> Array:
-    """Return the part of the gradients that changes the subspace; rotations within it have no effect."""
-    return gradients - B @ (B.mT @ gradients)
+def _values_and_slopes(objective: Objective, B: Array) -> tuple[Array, Array]:
+    """Return values, and the part of the gradients that changes the subspace; rotations within it have no effect."""
+    values, gradients = objective(B)
+    return values, gradients - B @ (B.mT @ gradients)
 
 
 def orthonormal(W: Array) -> Array:
     """Compute Q of W = QR from the Cholesky factor of WᵀW; W is well-conditioned after a tangent step."""
     return W @ np.linalg.inv(cholesky(W.mT @ W)).mT
-
-
-def random_subspaces(count: int, widths: Array, k: int, rng: np.random.Generator) -> Array:
-    """Return `count` spans of k normal vectors with deviations `widths` along the q axes (count×q×k)."""
-    return np.linalg.qr(widths[:, None] * rng.standard_normal((count, len(widths), k)))[0]

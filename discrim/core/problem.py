@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.core.coordinates.basis import Basis, Features
 from discrim.core.coordinates.choose import Plan, choose
+from discrim.core.coordinates.products import Products
 from discrim.core.cross_validation import (
     Folds,
     Splits,
@@ -149,49 +150,32 @@ class Problem:
         rows = rows if needs.class_weight is None else needs.weighted(rows)
         plan = needs.coordinates or _chosen_plan(rows, needs, request, groups)
         margins = Margins() if needs.margins is None else needs.margins(rows)
-        pose = partial(cls._in_basis, rows=rows, needs=needs, request=request, groups=groups)
         basis = plan.build(rows, margins, leading=needs.directions == "leading")
         if needs.directions == "all" and basis.can_resolve and not basis.is_resolved:
             basis = plan.build(rows, margins, resolve=True)
-        return pose(basis, in_finer=lambda: pose(plan.build(rows, margins, resolve=True)))
+        pose = partial(cls.in_coordinates, needs=needs, request=request, groups=groups)
+        return replace(pose(basis), in_finer=lambda: pose(plan.build(rows, margins, resolve=True)))
 
     @classmethod
-    def _in_basis(
-        cls,
-        basis: Basis,
-        rows: LabelledRows,
-        needs: Needs,
-        request: Request,
-        groups: NDArray[Any] | None,
-        in_finer: Callable[[], Problem] | None = None,
-    ) -> Problem:
+    def in_coordinates(cls, basis: Basis, needs: Needs, request: Request, groups: NDArray[Any] | None) -> Problem:
         """Build from rows in their coordinates, with the folds if a choice uses them."""
-        folding, folds, moments, emphasis = needs.folds, None, None, None
+        points, folding, folds, emphasis = basis.points, needs.folds, None, None
         # folds that choose nothing must not change the last digits of a fit
         if folding is not None and folding.statistics == "choose":
             # raised again where the folds are needed, after more serious errors
             with contextlib.suppress(ValueError):
-                folds = Folds(basis.points, splits_of(basis.original, folding.cv, folding.random_state, groups))
-        keep = basis.scatter(needs.scatter)
+                folds = Folds(points, splits_of(basis.original, folding.cv, folding.random_state, groups))
+        keep = needs.scatter if basis.has_scatters else "means"
         if folds is not None and folds.splits.divide and keep == "pooled":
             first = folds.training_sets[0]
             assert first.tested is not None
             moments = first.training + first.tested
-        elif keep == "weighted" and needs.scatter_weights is not None:
-            keep, emphasis = "pooled", needs.scatter_weights(basis.points.class_totals)
-        if moments is None:
-            moments = ClassMoments.from_rows(basis.points, keep=keep, emphasis=emphasis, doubles=False)
-        return cls(
-            needs=needs,
-            basis=basis,
-            moments=moments,
-            request=request,
-            shape=(moments.n_rows, rows.shape[1]),
-            dtype=rows.X.dtype,
-            groups=groups,
-            folds=folds,
-            in_finer=in_finer,
-        )
+        else:
+            if keep == "weighted" and needs.scatter_weights is not None:
+                keep, emphasis = "pooled", needs.scatter_weights(points.class_totals)
+            moments = ClassMoments.from_rows(points, keep=keep, emphasis=emphasis, doubles=False)
+        problem = cls.from_moments(basis, moments, needs, request, basis.original.X.dtype)
+        return replace(problem, shape=(moments.n_rows, basis.original.shape[1]), groups=groups, folds=folds)
 
     @classmethod
     def from_statistics(
@@ -265,14 +249,15 @@ class Problem:
             return gathered_folds(self.statistics) if self.statistics.gathering.n_folds else []
         if not self.basis.points.shape[0]:
             return []
-        return self.basis.training_sets(self.folds or Folds(self.basis.points, self.splits()))
+        folds = self.folds or Folds(self.basis.points, self.splits())
+        return [self.basis.first_training_set(folds)] if isinstance(self.basis, Products) else folds.training_sets
 
     def training_sets_for_choice(self) -> tuple[list[TrainingSet], bool]:
         """Return the folds for a choice, and True if they hold a sample of the rows."""
-        where = self.basis.to_choose_in()
-        if where is self.basis:
+        if not isinstance(self.basis, Products):
             return self.training_sets, False
-        return Folds(where.points, self.splits(where.original)).training_sets, True
+        sample = self.basis.sample()
+        return Folds(sample.points, self.splits(sample.original)).training_sets, True
 
 
 def _chosen_plan(rows: LabelledRows, needs: Needs, request: Request, groups: NDArray[Any] | None) -> Plan:

@@ -264,19 +264,14 @@ def ledoit_wolf(within: Array, fourth: float, n: float, p: int) -> float:
     return 1.0 if apart <= 0 else min(1.0, max(0.0, noise) / apart)
 
 
-def shrinkage_from_g(g: float, rank: int, p: int) -> float:
-    """Compute γ with γ/(1−γ) = g/(1−g) · rank/p."""
-    return g * rank / (g * rank + (1 - g) * p) if g > 0 else 0.0
-
-
 def chosen_shrinkage(rule: str, ratio: Ratio, moments: ClassMoments, points: LabelledRows, n_columns: int) -> float:
-    """Compute γ by a rule; `n_columns` counts the features that vary."""
+    """Compute γ by a rule, from its g by γ/(1−γ) = g/(1−g) · rank/p with p = `n_columns`, the features that vary."""
     unit = float(np.trace(ratio.within)) or 1.0  # g has no unit, and fourth powers overflow early
     if rule == "oas":
         g = oas(ratio.within / unit, ratio.weight, n_columns)
     else:
         g = ledoit_wolf(ratio.within / unit, fourth_moment(points, moments, unit), ratio.weight, n_columns)
-    return shrinkage_from_g(g, ratio.rank, n_columns)
+    return g * ratio.rank / (g * ratio.rank + (1 - g) * n_columns) if g > 0 else 0.0
 
 
 def fourth_moment(points: LabelledRows, moments: ClassMoments, unit: float = 1.0) -> float:

@@ -39,7 +39,7 @@ class RidgeRules:
         ridged = ratio_of(moments, has_ridge=True) if ridged is None else ridged
         bare = without_ridge(ridged, moments.freedom) if (shrinkages == 0).any() else None
         weights = np.zeros((len(shrinkages), len(moments.weights), moments.n_features))
-        weights[shrinkages > 0] = ridged.embedded(_ridge_rules(ridged, shrinkages[shrinkages > 0]))
+        weights[shrinkages > 0] = ridged.embedded(_ridge_weights(ridged, shrinkages[shrinkages > 0]))
         if bare is not None:
             weights[shrinkages == 0] = bare.embedded(bare.within_classes.solve(bare.class_means.T).T)
         offsets = log_priors(moments, priors) - 0.5 * np.vecdot(weights, moments.centred_means())
@@ -84,7 +84,7 @@ def log_priors(moments: ClassMoments, priors: Any = None) -> Array:
         return np.log(known / known.sum())
 
 
-def _ridge_rules(ratio: Ratio, shrinkages: Array) -> Array:
+def _ridge_weights(ratio: Ratio, shrinkages: Array) -> Array:
     """Compute Σ_γ⁻¹ m_c for every γ > 0, γ×C×d."""
     means = ratio.class_means
     trace = ratio.trace or float(ratio.variances.sum())  # if no class varies, use the trace of S_t/n

@@ -83,7 +83,7 @@ def test_the_folds_for_a_choice_by_products_are_those_of_the_sampled_rows_by_the
     with pytest.warns(UserWarning, match="80 of 80"):
         found, is_sample = problem.training_sets_for_choice()
     with pytest.warns(UserWarning, match="80 of 80"):
-        sample = problem.basis.to_choose_in()
+        sample = problem.basis.sample()
     assert is_sample
     for fold, (_, test) in zip(found, splits_of(sample.original, HashKFold(4), None).pairs, strict=True):
         np.testing.assert_array_equal(fold.test.X, sample.points.X[test])

@@ -20,7 +20,6 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from discrim.core.cross_validation import Folds, TrainingSet
 from discrim.core.eigen import Spectrum, spectrum_of_matrix
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio, ratio_of
@@ -43,6 +42,7 @@ class Basis(ABC):
     keeps_leading: bool = True  # True if the largest directions are accurate to nearly all digits
     is_resolved: bool = True  # True if every direction is
     can_resolve: bool = False  # True if rebuilding with resolve=True would be more accurate
+    has_scatters: bool = True  # False if statistics are means, and scatters products with the rows
 
     @abstractmethod
     def mean(self, moments: ClassMoments) -> Array:
@@ -55,18 +55,6 @@ class Basis(ABC):
     def lift_each(self, *parts: Array) -> list[Array]:
         """Map several sets of directions to the original features, by one product where products are needed."""
         return list(parts)
-
-    def scatter(self, needed: str) -> str:
-        """Return which scatters to compute in these coordinates, of those that the method needs."""
-        return needed
-
-    def training_sets(self, folds: Folds) -> list[TrainingSet]:
-        """Return the statistics of the folds' training rows."""
-        return folds.training_sets
-
-    def to_choose_in(self) -> Basis:
-        """Return coordinates, possibly of a sample of the rows, in which folds are cheap enough for a choice."""
-        return self
 
     @abstractmethod
     def feature_variances(self, moments: ClassMoments) -> Array:
@@ -133,7 +121,8 @@ class Features(Basis):
         return moments.mean if self.pilot is None else moments.mean + self.pilot
 
     def feature_variances(self, moments: ClassMoments) -> Array:
-        if not moments.has_within:  # without rows, the variances are unknown
+        # scatters pooled with other weights are not S_w; without rows, the variances are unknown
+        if moments.each is None and (moments.pooled is None or not (moments.emphasis == 1).all()):
             if not self.points.shape[0]:
                 return np.full(moments.n_features, np.nan)
             return column_variances(self.points, moments.exponent, moments.mean)

@@ -37,6 +37,7 @@ class Products(Basis):
     """The features, accessed only by products with the rows."""
 
     pilot: Array | None
+    has_scatters: bool = False
 
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> Products:
@@ -82,7 +83,7 @@ class Products(Basis):
         rest = LinearOperator((size, size), matvec=lambda v: projected(v.ravel()), dtype=np.float64)
         return spectrum_of_operator(rest, wanted, None).directions
 
-    def to_choose_in(self) -> Basis:
+    def sample(self) -> GramRows:
         """Return the span of a stratified sample of rows, because folds of all rows would cost a fit per candidate."""
         hashes, codes = row_hashes(self.original.X), self.original.codes
         order = np.lexsort((hashes, codes))
@@ -96,16 +97,13 @@ class Products(Basis):
         )
         return GramRows.of(self.original.select(few), Margins(), f"{len(few)} rows of {len(codes)}")
 
-    def scatter(self, needed: str) -> str:
-        return "means"
-
-    def training_sets(self, folds: Folds) -> list[TrainingSet]:
-        """Return the first split, because each costs a fit, with a ratio that is known by products."""
+    def first_training_set(self, folds: Folds) -> TrainingSet:
+        """Return the first fold only, because each costs a fit, with a ratio that is known by products."""
         training, test = folds.splits.pairs[0]
         rows = self.points.select(training)
         moments = ClassMoments.from_rows(rows, keep="means")
         inner = Products(points=rows, margins=Margins(), original=rows, how="training rows", pilot=None)
-        return [TrainingSet(moments, self.points.select(test), ridged=inner.ratio(moments))]
+        return TrainingSet(moments, self.points.select(test), ridged=inner.ratio(moments))
 
 
 def within_spread(moments: ClassMoments) -> Spread:

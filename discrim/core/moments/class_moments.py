@@ -416,11 +416,6 @@ class ClassMoments:
         return self.pooled if is_plain and self.pooled is not None else self.scatter(1.0)
 
     @property
-    def has_within(self) -> bool:
-        """True if S_w can be computed from these moments."""
-        return self.each is not None or (self.pooled is not None and bool((self.emphasis == 1).all()))
-
-    @property
     def class_covariances(self) -> Array:
         """S_c/W_c of every class (C×d×d)."""
         assert self.each is not None
