@@ -39,14 +39,18 @@ class Basis(ABC):
     margins: Margins  # vectors that the objective needs in addition to the statistics, in these coordinates
     original: LabelledRows  # the rows in the original features
     how: str
+    pilot: Array | None = None  # the point subtracted from the original features
+    centre: Array | None = None  # mean of the rows in the original features, if it is known
     keeps_leading: bool = True  # True if the largest directions are accurate to nearly all digits
     is_resolved: bool = True  # True if every direction is
     can_resolve: bool = False  # True if rebuilding with resolve=True would be more accurate
     has_scatters: bool = True  # False if statistics are means, and scatters products with the rows
 
-    @abstractmethod
     def mean(self, moments: ClassMoments) -> Array:
         """Return the mean of the rows in the original features."""
+        if self.centre is not None:
+            return self.centre
+        return moments.mean if self.pilot is None else moments.mean + self.pilot
 
     def lift(self, directions: Array) -> Array:
         """Map directions (rows) to the original features."""
@@ -100,8 +104,6 @@ class Basis(ABC):
 class Features(Basis):
     """The features themselves; sparse rows are moved near the origin."""
 
-    pilot: Array | None = None  # the point subtracted from the rows
-
     @classmethod
     def of(cls, points: LabelledRows, margins: Margins, how: str) -> Features:
         """Build from rows."""
@@ -116,9 +118,6 @@ class Features(Basis):
         rows = LabelledRows(np.empty((0, moments.n_features)), np.empty(0, np.intp), moments.classes)
         how = how or f"a stream of {moments.n_rows} rows: statistics of the features"
         return cls(points=rows, margins=Margins(), original=rows, how=how)
-
-    def mean(self, moments: ClassMoments) -> Array:
-        return moments.mean if self.pilot is None else moments.mean + self.pilot
 
     def feature_variances(self, moments: ClassMoments) -> Array:
         # scatters pooled with other weights are not S_w; without rows, the variances are unknown

@@ -36,7 +36,6 @@ PROBES = 16  # otherwise it is estimated from this many vectors of random signs
 class Products(Basis):
     """The features, accessed only by products with the rows."""
 
-    pilot: Array | None
     has_scatters: bool = False
 
     @classmethod
@@ -45,11 +44,6 @@ class Products(Basis):
         near, pilot = points.near_origin()
         how = f"{how} (Lanczos iterations, conjugate gradients)"
         return cls(points=near, margins=margins.moved(pilot), original=near, how=how, pilot=pilot)
-
-    def mean(self, moments: ClassMoments) -> Array:
-        if self.pilot is None:
-            return moments.mean
-        return ClassMoments.from_rows(self.points.unlabelled(), keep="means").mean + self.pilot
 
     def feature_variances(self, moments: ClassMoments) -> Array:
         return column_variances(self.points, moments.exponent)
@@ -102,7 +96,7 @@ class Products(Basis):
         training, test = folds.splits.pairs[0]
         rows = self.points.select(training)
         moments = ClassMoments.from_rows(rows, keep="means")
-        inner = Products(points=rows, margins=Margins(), original=rows, how="training rows", pilot=None)
+        inner = Products(points=rows, margins=Margins(), original=rows, how="training rows")
         return TrainingSet(moments, self.points.select(test), ridged=inner.ratio(moments))
 
 

@@ -32,7 +32,6 @@ DENSE_CELLS = 2**22  # a sparse table no larger than this may be made dense to r
 class GramRows(Basis):
     """Span of the centred rows H from their Gram matrix: HHᵀ = RᵀR (pivoted Cholesky), V = H_pivotsᵀ R⁻¹."""
 
-    centre: Array  # mean of the rows in the original features
     rows: Any  # H times 2^−exponent, or rows whose mean is still to be subtracted
     shares: Array | None  # weights of these rows in that mean; None if it was subtracted
     squares: Array | None  # sum of squares of each column of rows whose mean is still to be subtracted
@@ -73,9 +72,6 @@ class GramRows(Basis):
             triangle=triangle,
         )
 
-    def mean(self, moments: ClassMoments) -> Array:
-        return self.centre
-
     def lift_each(self, *parts: Array) -> list[Array]:
         stacked = np.concatenate(parts)
         combination = np.zeros((len(stacked), self.rows.shape[0]))
@@ -106,7 +102,6 @@ class GramRows(Basis):
 class SingularRows(Basis):
     """Span of the centred rows by QR and SVD, H = U S Vᵀ, without squaring."""
 
-    centre: Array  # mean of the rows in the original features
     vectors: Array  # V
 
     @classmethod
@@ -127,9 +122,6 @@ class SingularRows(Basis):
             centre=mean if pilot is None else mean + pilot,
             vectors=Q @ left[:, :rank],
         )
-
-    def mean(self, moments: ClassMoments) -> Array:
-        return self.centre
 
     def lift_each(self, *parts: Array) -> list[Array]:
         return [part @ self.vectors.T for part in parts]
