@@ -41,7 +41,8 @@ def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, defini
     total = float(np.trace(A))
     if wanted is not None and definite and size > SMALL and wanted < size // 3:
         values, vectors = largest_eigenpairs(A, wanted)
-        rank = _rank_by_cholesky(A, rounding_share(size, precision) * values[-1])
+        rounding = rounding_share(size, precision) * values[-1]
+        rank = int(la.lapack.dpstrf(A, tol=rounding)[2]) if np.diag(A).max(initial=0.0) > 0 else 0
         how = f"the first {wanted} eigenvectors of a {size}×{size} matrix"
         return Spectrum(vectors.T[::-1], values[::-1], total, rank, how)
     values, vectors = eigh(A)
@@ -53,12 +54,6 @@ def spectrum_of_matrix(A: Array, wanted: int | None, *, precision: float, defini
         values, directions = values[touched], directions[touched]
     kept = size if wanted is None else wanted
     return Spectrum(directions[:kept], values[:kept], total, rank, f"eigenvectors of a {size}×{size} matrix")
-
-
-def _rank_by_cholesky(A: Array, rounding: float) -> int:
-    if np.diag(A).max(initial=0.0) <= 0:
-        return 0
-    return int(la.lapack.dpstrf(A, tol=rounding)[2])
 
 
 def spectrum_of_factor(Z: Array, wanted: int | None, *, precision: float) -> Spectrum:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,6 @@ from discrim.core.ratio import ROUNDING
 from discrim.estimators.discriminant import (
     SHRINKAGE,
     DiscriminantReducer,
-    Shrinkage,
     choose_shrinkage,
     shrinkage_needs,
 )
@@ -55,14 +55,6 @@ class Pairing:
             return error_subspace(part.trained[known] / self.inflation, self.priors[known], self.size, 0, self.seed)
 
         return held_out_pair_errors(self.held_out, subspace, len(self.priors))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PairedShrinkage(Shrinkage):
-    """Results of the method in addition to its directions."""
-
-    spread_inflation_: float
-    _pairing: Pairing
 
 
 class BayesErrorLDA(DiscriminantReducer):
@@ -182,8 +174,8 @@ class BayesErrorLDA(DiscriminantReducer):
         k = discriminant_count(problem.request, found.values, ratio.rank, problem.shape, ties_settled=True)
         q = len(classes.directions)
         pairing = self._pair(problem, found, classes, min(k, q))
-        results = PairedShrinkage(
-            chosen.shrinkage_, chosen.path_, spread_inflation_=pairing.inflation, _pairing=pairing
+        results = SimpleNamespace(
+            shrinkage_=chosen.shrinkage_, path_=chosen.path_, spread_inflation_=pairing.inflation, _pairing=pairing
         )
         found = replace(found, count=k, found=results)
         if k >= q and not self.nested:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,13 +38,6 @@ from discrim.tables.validation import require_finite
 from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class EstimatedCovariance:
-    """Covariance from a covariance estimator."""
-
-    _covariance: Array
 
 
 class FisherLDA(DiscriminantReducer):
@@ -129,7 +123,7 @@ class FisherLDA(DiscriminantReducer):
         if ratio.embedding is not None:
             inner = ratio.embedding @ inner @ ratio.embedding.T
         found = classical(ratio, Covariance(inner, ratio.precision))
-        return replace(found, found=EstimatedCovariance(covariance))
+        return replace(found, found=SimpleNamespace(_covariance=covariance))
 
 
 def estimated_covariance(estimator: Any, rows: LabelledRows) -> Array:
@@ -235,13 +229,6 @@ class RegularizedLDA(DiscriminantReducer):
         return replace(classical(ratio, ratio.covariance(chosen.shrinkage_)), count=chosen.count, found=chosen)
 
 
-@dataclass(frozen=True)
-class PrincipalCount:
-    """Number of principal components used before LDA."""
-
-    pca_components_: int
-
-
 class PCALDA(DiscriminantReducer):
     """PCA followed by LDA on its components (Fisherfaces): the classical remedy for n < d.
 
@@ -305,7 +292,7 @@ class PCALDA(DiscriminantReducer):
         return Discriminants(
             found.directions @ principal,
             found.values,
-            found=PrincipalCount(len(principal)),
+            found=SimpleNamespace(pca_components_=len(principal)),
             is_singular=found.is_singular,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -227,13 +228,6 @@ def _scales(squares: Array, weights: Array, neighbors: int) -> Array:
     return np.sqrt(squares[rows, order[rows, place]])
 
 
-@dataclass(frozen=True, eq=False)
-class PairsOfClasses:
-    """Pair of classes that each component compares."""
-
-    pairs_: NDArray[np.intp]
-
-
 class PairwiseEigenvectors(Reducer):
     """Generalised eigenvectors per pair of classes (GEM): directions in which one class is large relative to another.
 
@@ -332,7 +326,7 @@ class PairwiseEigenvectors(Reducer):
             rank_=spectrum.rank,
             solver_=f"generalised eigenvectors of {n_pairs} pairs of {spectrum.rank}×{spectrum.rank} matrices",
             is_resolved=basis.is_resolved,
-            found=PairsOfClasses(found.pairs),
+            found=SimpleNamespace(pairs_=found.pairs),
         )
 
     def _features(self, scores: NDArray[Any]) -> NDArray[Any]:

@@ -107,7 +107,10 @@ class MarginPCA(Reducer):
         rows = None
         if self.pairs in ("median", "nearest"):
             rows = f"pairs={self.pairs!r} needs all rows at once. Use fit, or pairs='all' or 'mean', which add up."
-        of_rows = {"median": self._medians, "nearest": self._nearest}
+        of_rows = {
+            "median": lambda rows: Margins(landmarks=class_medians(rows)),
+            "nearest": lambda rows: Margins(pairs=self._enemy_pairs(rows)),
+        }
         return Needs(
             scatter={"all": "weighted", "nearest": "means"}.get(self.pairs, "pooled"),  # type: ignore[arg-type]
             scatter_weights=self._scatter_weights,
@@ -121,12 +124,6 @@ class MarginPCA(Reducer):
         weights = self._class_weights(totals)
         # equal weights need no separate pass; float32 overflows at 1e38
         return None if (weights == weights[0]).all() else weights / weights.max()
-
-    def _medians(self, rows: LabelledRows) -> Margins:
-        return Margins(landmarks=class_medians(rows))
-
-    def _nearest(self, rows: LabelledRows) -> Margins:
-        return Margins(pairs=self._enemy_pairs(rows))
 
     def _enemy_pairs(self, rows: LabelledRows) -> Pairs:
         weights = rows.weights

@@ -8,6 +8,7 @@ Names and units are those of scikit-learn: variances are divided by n − 1, `ei
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -286,16 +287,6 @@ MAX_PAIRED_CLASSES = 5_000
 MIN_DEVIATION = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class ComponentScores:
-    """Scores of the components, and the selected ones."""
-
-    scores_: Array
-    selected_: NDArray[np.intp]
-    _standardised_means: Array  # class means along the selected components, in standard deviations
-    _shares: Array  # p_c
-
-
 class BayesErrorPCA(PrincipalVariances):
     """Principal components selected by Bayes error: those of PCA's directions that separate the classes best.
 
@@ -395,7 +386,12 @@ class BayesErrorPCA(PrincipalVariances):
             rank_=spectrum.rank,
             solver_=spectrum.how,
             is_resolved=problem.basis.is_resolved,
-            found=ComponentScores(scores, kept, means[:, kept] / np.sqrt(variances[kept]), shares),
+            found=SimpleNamespace(
+                scores_=scores,
+                selected_=kept,
+                _standardised_means=means[:, kept] / np.sqrt(variances[kept]),
+                _shares=shares,
+            ),
         )
 
     @fitted_attribute

@@ -9,7 +9,7 @@ uncorrelated, so there it is the usual SS_h = ‖t_h‖²‖q_h‖², and w_h ar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -105,7 +105,7 @@ class Solution:
     """Result of a method: each field that ends with (or begins with) "_" becomes a fitted attribute of that name.
 
     Directions are rows, in the coordinates of a basis until they are lifted. A family of methods adds fields by a
-    subclass; a method adds `found`, a dataclass of its additional results.
+    subclass; a method adds `found`, an object with its additional results as attributes.
     """
 
     components_: NDArray[Any]
@@ -161,8 +161,7 @@ class Solution:
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes by name."""
-        parts = [self] if self.found is None else [self, self.found]
-        named = {field.name: getattr(part, field.name) for part in parts for field in fields(part)}
+        named = {**vars(self), **({} if self.found is None else vars(self.found))}
         kept = {name: value for name, value in named.items() if name.startswith("_") or name.endswith("_")}
         return {**kept, "n_components_": len(self.components_)}
 

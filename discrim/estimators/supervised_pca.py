@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,13 +29,6 @@ from discrim.tables.rows import LabelledRows
 from discrim.warn_once import collected_warnings
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Supervised:
-    """Number of components that depend on the labels."""
-
-    n_supervised_: int
 
 
 class MeansFirstReducer(Reducer):
@@ -75,7 +69,7 @@ class MeansFirstReducer(Reducer):
             rank_=ratio.rank,
             solver_=f"{min(k, q)} directions of the class means" + (f", {k - q} beyond" if k > q else ""),
             is_resolved=basis.is_resolved or (k <= q and basis.shows(values[:k])),
-            found=Supervised(min(k, q)),
+            found=SimpleNamespace(n_supervised_=min(k, q)),
         )
 
 
