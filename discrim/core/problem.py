@@ -113,6 +113,18 @@ class Needs:
         seed = seed_number(splitter.random_state)
         return replace(asked, n_folds=splitter.get_n_splits(), seed=seed, sample_rows=sampled)
 
+    def plan(self, rows: LabelledRows, request: Request, groups: NDArray[Any] | None) -> Plan:
+        """Choose the coordinates of rows by their shape."""
+        folds, every = self.folds, rows.n_classes - 1 if self.contrasts else None
+        by_content_alone = folds is not None and folds.on_sample and by_content(folds.cv) and groups is None
+        return choose(
+            *rows.shape,
+            stored=rows.X.nnz if rows.is_sparse else None,
+            wanted=request if isinstance(request, int) else every,
+            why_all=self.matrix,
+            can_sample=rows.is_sparse and self.scatter != "each" and by_content_alone,
+        )
+
     def weighted(self, rows: LabelledRows) -> LabelledRows:
         """Return the rows with class weights applied."""
         factors = class_factors(self.class_weight, rows.classes, rows.class_totals)[rows.codes]
@@ -148,7 +160,7 @@ class Problem:
     ) -> Problem:
         """Build from validated rows, in the cheapest coordinates that show all directions that are needed."""
         rows = rows if needs.class_weight is None else needs.weighted(rows)
-        plan = needs.coordinates or _chosen_plan(rows, needs, request, groups)
+        plan = needs.coordinates or needs.plan(rows, request, groups)
         margins = Margins() if needs.margins is None else needs.margins(rows)
         basis = plan.build(rows, margins, leading=needs.directions == "leading")
         if needs.directions == "all" and basis.can_resolve and not basis.is_resolved:
@@ -258,16 +270,3 @@ class Problem:
             return self.training_sets, False
         sample = self.basis.sample()
         return Folds(sample.points, self.splits(sample.original)).training_sets, True
-
-
-def _chosen_plan(rows: LabelledRows, needs: Needs, request: Request, groups: NDArray[Any] | None) -> Plan:
-    """Choose the coordinates of rows by their shape."""
-    folds, every = needs.folds, rows.n_classes - 1 if needs.contrasts else None
-    by_content_alone = folds is not None and folds.on_sample and by_content(folds.cv) and groups is None
-    return choose(
-        *rows.shape,
-        stored=rows.X.nnz if rows.is_sparse else None,
-        wanted=request if isinstance(request, int) else every,
-        why_all=needs.matrix,
-        can_sample=rows.is_sparse and needs.scatter != "each" and by_content_alone,
-    )

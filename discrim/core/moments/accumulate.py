@@ -198,8 +198,13 @@ class ClassSums:
         sums /= np.where(self.weights > 0, self.weights, 1.0)[:, None]
         self.remainders = sums
         self._size = float(np.trace(scatter, axis1=-2, axis2=-1).sum())  # sum of all squares
-        if self.keep == "pooled":
-            self._take_off_means(scatter)
+        if self.keep == "pooled":  # minus Σ W b bᵀ, whose diagonal is kept
+            factors = np.sqrt(self.weights if self._even else self.weights * self.emphasis)[:, None]
+            self._mean_squares, self.pooled = np.zeros(len(scatter)), scatter
+            for part in block_slices(*sums.shape):
+                rows = sums[part] * factors[part]
+                scatter -= rows.T @ rows
+                self._mean_squares += np.einsum("cd,cd->d", rows, rows)
         elif self.keep == "each":
             rows = sums * np.sqrt(self.weights)[:, None]
             self.each = scatter
@@ -235,16 +240,6 @@ class ClassSums:
                 sums[seen] += _class_sums(block, places, weights, len(seen))
         self._buffers.append(buffer)
         return sums, scatter
-
-    def _take_off_means(self, scatter: Array) -> None:
-        """Subtract Σ W b bᵀ from the pooled scatter, and store its diagonal."""
-        factors = np.sqrt(self.weights if self._even else self.weights * self.emphasis)[:, None]
-        self._mean_squares = np.zeros(len(scatter))
-        for part in block_slices(*self.remainders.shape):
-            rows = self.remainders[part] * factors[part]
-            scatter -= rows.T @ rows
-            self._mean_squares += np.einsum("cd,cd->d", rows, rows)
-        self.pooled = scatter
 
     def _minus_pilots(self, part: slice, pilots: NDArray[Any] | None, buffer: NDArray[Any]) -> NDArray[Any]:
         """Return rows − pilots in a buffer that stays in the cache. Do not modify it: it may be the table."""
