@@ -1,10 +1,13 @@
 """Subspace of least pairwise error: limits, comparisons, nested subspaces, and the descent."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
+from scipy.special import erf
 
-from discrim.core.pairwise_error import error_subspace, minimise, orthonormal
+from discrim.core.pairwise_error import PairwiseError, error_subspace, minimise, orthonormal
 
 
 def classes(n_classes=7, q=5, scale=1.5, seed=0):
@@ -50,6 +53,24 @@ def test_means_close_together_the_mean_distance_is_the_largest_possible(q, seed)
     a, b = np.triu_indices(5, 1)
     possible = (np.abs((means[a] - means[b]) @ every_direction(q)[:, :, 0].T).T @ weights).max()
     assert weights @ pair_distances(means, B) >= possible * (1 - 1e-3)
+
+
+def test_without_random_starts_the_better_of_ldas_and_loogs_directions_is_the_start():
+    """Loog, Duin and Haeb-Umbach (2001): Σ_{a<b} p_a p_b erf(Δ/(2√2))/(2Δ²) ddᵀ, in a loop over the pairs."""
+    better = 0
+    for seed in range(20):
+        means, shares = classes(seed=seed)
+        objective, spread = PairwiseError(means, shares), np.zeros((5, 5))
+        for a, b in combinations(range(7), 2):
+            gap = means[a] - means[b]
+            distance = np.linalg.norm(gap)
+            spread += shares[a] * shares[b] * erf(distance / np.sqrt(8)) / (2 * distance**2) * np.outer(gap, gap)
+        loog = minimise(objective, np.linalg.eigh(spread)[1][None, :, -1:])[0]
+        lda = minimise(objective, np.eye(5)[None, :, :1])[0]
+        found = np.log(objective.value(error_subspace(means, shares, 1, 0, 0)))
+        assert found == pytest.approx(min(loog, lda), abs=1e-9)
+        better += loog < lda - 1e-6
+    assert better
 
 
 # ---------------------------------------------------------------------- the descent
