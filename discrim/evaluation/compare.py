@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.evaluation.comparison import Comparison, finished_splits
-from discrim.evaluation.permutation import permutation_test, require_exchange
 from discrim.evaluation.plan import (
     FIRST_SPLITS,
     Grid,
@@ -21,6 +20,7 @@ from discrim.evaluation.plan import (
     refined,
     require_identity,
 )
+from discrim.evaluation.resampling import permutation_test, require_exchange
 from discrim.evaluation.results import Scores
 from discrim.evaluation.run import Memory, Progress, opened_store, right_to_run, run
 from discrim.evaluation.store import Store

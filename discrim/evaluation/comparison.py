@@ -14,10 +14,10 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.pipelines import Recommendation, build_pipeline
 from discrim.evaluation.plan import Grid
 from discrim.evaluation.protocol import numbered_rows, protocol_of
+from discrim.evaluation.resampling import PermutationTest
 from discrim.evaluation.results import Cell, Result, Results, RunFacts, setting_of, trial_key
 from discrim.evaluation.summary import METRICS, Line, lines_of
 from discrim.evaluation.trial import SplitData

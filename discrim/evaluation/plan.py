@@ -20,9 +20,15 @@ from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from discrim.estimators.pca import PCA
-from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS, Classifier, named, named_classifiers
+from discrim.evaluation.classifiers import (
+    CLASSIFIERS,
+    RAW_PARTNERS,
+    Classifier,
+    named,
+    named_classifiers,
+    preprocessing,
+)
 from discrim.evaluation.methods import METHODS, RAW, GivenMethod, as_methods
-from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.protocol import (
     EqualTogether,
     Grouped,

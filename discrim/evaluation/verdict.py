@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from discrim.evaluation.held_out import NOT_OF_LABELS, BiasCorrectedScore, Bootstrap, HeldOutLabels
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.resampling import NOT_OF_LABELS, BiasCorrectedScore, Bootstrap, HeldOutLabels
 from discrim.evaluation.results import ITSELF, Cell, Results, Scores
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.summary import LEVEL, NO_DIFFERENCE, least_score, limits

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from discrim.evaluation.statistics import corrected_interval
 from discrim.papers.reproduce import Outcome, first_direction, fitted_features, fitted_hyperplane, summary
 from discrim.papers.study import PrintedTable, Study
-from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.chart import Axis, Chart, Mark, Words, figure_json
 from discrim.report.page import framed
-from discrim.report.payload import Words, figure_json
 from discrim.tables.writing import whole_file
 
 Charts = Iterator[tuple[str, Chart]]  # each with its name in the menu

@@ -21,11 +21,10 @@ from discrim.evaluation.methods import METHODS, RAW
 from discrim.evaluation.summary import Line
 from discrim.evaluation.trial import SplitData
 from discrim.registry import Method
+from discrim.report.features import LoadingsValues, SeparationValues
 from discrim.report.fitted import class_codes, for_plotting, natural, reducer_of, scores_of
-from discrim.report.importance import SeparationValues
-from discrim.report.loadings import LoadingsValues
-from discrim.report.margin_distribution import MarginValues
 from discrim.report.projection import LEAST_SHARE, ProjectionValues
+from discrim.report.rows import MarginValues
 from discrim.report.spectrum import SpectrumValues
 
 MOST_COMPONENTS = 5

@@ -1,7 +1,7 @@
 """Report: one self-contained HTML file with text, tables, charts as JSON, and the scripts that draw them.
 
 The page makes no connection: its content policy allows only its own scripts, by their hash. Names are read from files,
-so the templates escape them, and `payload.as_json` escapes values. The charts are drawn by plotly.js; its part for
+so the templates escape them, and `chart.as_json` escapes values. The charts are drawn by plotly.js; its part for
 points, lines and bars is in `vendor`, in the version that the page was tested with.
 """
 
@@ -11,18 +11,24 @@ import base64
 import hashlib
 import importlib
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
+from discrim.engines.table_files import is_large
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.permutation import PermutationTest
+from discrim.evaluation.pipelines import Recommendation, build_pipeline
+from discrim.evaluation.resampling import PermutationTest
 from discrim.evaluation.summary import METRICS, Line
+from discrim.evaluation.trial import numbers_of_folds
 from discrim.evaluation.wording import (
     BETTER,
     WORSE,
@@ -34,21 +40,104 @@ from discrim.evaluation.wording import (
     percent,
     signed,
 )
-from discrim.report.accuracy_curves import AccuracyCurveValues
-from discrim.report.chart import Axis, Chart, Mark, shortened
-from discrim.report.critical_difference import CriticalDifferenceValues
+from discrim.report.chart import NAME, Axis, Chart, Charts, Mark, Words, as_json, figure_json, short_numbers, shortened
+from discrim.report.features import LoadingsValues
 from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, Looks, MapView, PageBudget, looks_of
 from discrim.report.fitted import natural
-from discrim.report.next_steps import Origin, commands, python_code
-from discrim.report.payload import Charts, Words, as_json, features_json, figure_json
+from discrim.report.scores import AccuracyCurveValues, CriticalDifferenceValues
 from discrim.tables import catalogue
 from discrim.tables.facts import TableFacts
 from discrim.tables.formats import MissingExtraError
 from discrim.tables.writing import whole_file
 
+MODEL = "model.discrim"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Command that was typed, the data in it, and the options for reading that file and files of new rows.
+
+    table, groups, features : arguments of `read_table` for the rows, of `read_table` for the groups of the rows (None
+    if there are none) and of `read_features` for new rows
+    """
+
+    command: str = ""
+    data: str = ""
+    reading: tuple[str, ...] = ()
+    new_rows: tuple[str, ...] = ()
+    table: Mapping[str, Any] | None = None
+    groups: Mapping[str, Any] | None = None
+    features: Mapping[str, Any] = field(default_factory=dict)
+
+
+def commands(best: Recommendation, origin: Origin) -> list[str]:
+    """Return the commands that fit the pipeline and predict new rows with it; none if they cannot be typed.
+
+    A method that the caller passed has no name, and data that are not in a file cannot be read. A table that does not
+    fit into memory can be reduced by methods of discrim only.
+    """
+    if not origin.data or best.method not in METHODS:
+        return []
+    words = ["discrim", "project", origin.data, *origin.reading, "--method", best.method]
+    words += ["-k", str(best.n_components)] if best.reduces else []
+    words += ["--classifier", best.classifier, *(["--class-weight", best.class_weight] if best.class_weight else [])]
+    words += ["--scale", best.scale] if best.scale != "standard" else []
+    in_parts = is_large(Path(origin.data))
+    if in_parts and not (best.reduces and METHODS[best.method].ours):
+        return []
+    features = ["--out", "features" if in_parts else "features.csv"] if best.reduces else []
+    predict = ["discrim", "apply", MODEL, "new.csv", *origin.new_rows, "--predict", "--out", "predicted.csv"]
+    return [shlex.join([*words, *features, "--model", MODEL]), shlex.join(predict)]
+
+
+def python_code(best: Recommendation, origin: Origin | None = None) -> str:
+    """Return the same in Python; empty if the method was passed by the caller.
+
+    X, y and X_new are read from the files if they are known to be read in this way, else they are the caller's.
+    """
+    if best.method not in METHODS:
+        return ""
+    origin = origin or Origin()
+    steps = _flat(build_pipeline(best))
+    imports = {"from sklearn.pipeline import make_pipeline"}
+    for step in [one for outer in steps for one in (outer, *outer.get_params().values()) if hasattr(one, "fit")]:
+        module = type(step).__module__
+        ours = module.startswith("discrim.estimators")
+        place = "discrim" if ours else module if "discrim." in module else ".".join(module.split(".")[:2])
+        imports.add(f"from {place} import {type(step).__name__}")
+    pipeline, lines, last = f"make_pipeline({', '.join(map(_written, steps))})", [], []
+    if origin.table is not None:
+        imports.add("from discrim.tables.read import read_features, read_table")
+        lines = [f"table = read_table({_arguments(origin.data, origin.table)})", "X, y = table.X, table.y"]
+        last = [f"X_new, ids = read_features({_arguments('new.csv', origin.features, 'table.feature_names')})"]
+    if origin.groups is not None and any(numbers_of_folds(step) for step in steps):
+        imports.add("from discrim.evaluation.trial import keep_groups")
+        lines.append(f"groups = read_table({_arguments(origin.data, origin.groups)}).ids")
+        pipeline = f"keep_groups({pipeline}, y, groups)"
+    lines += [f"model = {pipeline}.fit(X, y)", *last, "labels = model.predict(X_new)"]
+    return "\n".join([*sorted(imports), "", *lines])
+
+
+def _arguments(path: str, named: Mapping[str, Any], *others: str) -> str:
+    """Return the arguments of a call as code."""
+    return ", ".join([repr(path), *others, *(f"{name}={value!r}" for name, value in named.items())])
+
+
+def _flat(model: Any) -> list[Any]:
+    """Return the steps of a pipeline, and of pipelines in it."""
+    return [one for _, step in model.steps for one in _flat(step)] if isinstance(model, Pipeline) else [model]
+
+
+def _written(estimator: Any) -> str:
+    """Return the estimator as code, on one line, with the parameters that are not its defaults."""
+    return " ".join(repr(estimator).split())
+
+
 MOST_CLASSES = 24  # that are drawn by name
 MOST_BARS = 20  # classes that have a bar of their rows
 COLUMNS = 24  # of the histogram of permuted scores
+MOST_NUMBERS = 60_000  # of all methods' features by components, for the search
+MOST_FEATURES = 20_000
 MOST_CURVES = 8  # that are shown from the start
 ARROWS = 8
 MARKS = {"better": BETTER, "worse": WORSE}
@@ -203,6 +292,24 @@ def _map_chart(shown: MapView, look: Looks) -> Chart:
     right = percent(shown.confusions.accuracy)
     seen = f"Five neighbours on {in_components(k)} are right on {right} of the new rows"
     return replace(chart, caption=" ".join([*sentences, "; ".join(filter(None, [seen, chart.caption]))]))
+
+
+def features_json(loadings: Sequence[LoadingsValues]) -> dict[str, Any]:
+    """Return all features of each method for the search, up to a limit; a method beyond it has None."""
+    if not loadings:
+        return {"names": [], "methods": []}
+    names, space = loadings[0].feature_names, MOST_NUMBERS
+    largest = np.argsort(-np.abs(loadings[0].structure).max(axis=0), kind="stable")[:MOST_FEATURES]
+    kept = sorted(largest.tolist())  # all, if there are not too many
+    methods: list[dict[str, Any] | None] = []
+    for at, values in enumerate(loadings):
+        tables = {kind: values.table(kind)[:, kept] for kind in values.kinds}
+        size = sum(table.size for table in tables.values())
+        fits = values.feature_names == names and (size <= space or at == 0)
+        space -= size if fits else 0
+        rows = {kind: [short_numbers(row, 3) for row in table] for kind, table in tables.items()}
+        methods.append({"components": values.component_names, **rows} if fits else None)
+    return {"names": [names[at][:NAME] for at in kept], "left": len(names) - len(kept), "methods": methods}
 
 
 # ---------------------------------------------------------------------- text

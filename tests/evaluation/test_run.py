@@ -18,9 +18,17 @@ from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.methods import METHODS, named_methods
 from discrim.evaluation.plan import Grid, automatic_counts, labelled_table, product, training_sizes
 from discrim.evaluation.protocol import PROTOCOLS, named_protocol
-from discrim.evaluation.run import Memory, StoreInUseError, resumable, run, run_lock
+from discrim.evaluation.run import (
+    Memory,
+    StoreInUseError,
+    WorkerLostError,
+    in_parallel,
+    number_of_jobs,
+    resumable,
+    run,
+    run_lock,
+)
 from discrim.evaluation.store import Store
-from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
 from discrim.registry import Method, Sizes
 
 
@@ -178,7 +186,7 @@ def test_a_full_folder_of_shared_rows_is_named(monkeypatch, tmp_path):
 def test_compilation_is_reported_once_and_not_for_cached_code():
     code = """
         import os, sys
-        from discrim.evaluation.workers import announce_compiling
+        from discrim.evaluation.run import announce_compiling
         announce_compiling(os.getpid())
         announce_compiling(os.getpid())
         assert "numba" not in sys.modules

@@ -20,13 +20,21 @@ from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.wording import doubts
 from discrim.report import page as page_module
-from discrim.report.accuracy_curves import AccuracyCurveValues
+from discrim.report.chart import as_drawn, as_json, short_numbers
+from discrim.report.features import LoadingsValues
 from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, MethodMap, _in_order, looks_of
-from discrim.report.loadings import LoadingsValues
-from discrim.report.margin_distribution import MarginValues
-from discrim.report.page import MOST_CLASSES, DataFacts, Origin, content_policy, write_report
+from discrim.report.page import (
+    MOST_CLASSES,
+    MOST_FEATURES,
+    DataFacts,
+    Origin,
+    content_policy,
+    features_json,
+    write_report,
+)
 from discrim.report.page import page as page_of
-from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, short_numbers
+from discrim.report.rows import MarginValues
+from discrim.report.scores import AccuracyCurveValues
 from discrim.tables.formats import MissingExtraError
 
 KINDS_OF_CELLS = ("right", "wrong", "none")

@@ -21,8 +21,7 @@ from discrim.evaluation.results import trial_key
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
 from discrim.report.first_split import CLASSIFIERS_VIEW, Models, PageBudget, lines_shown, looks_of
-from discrim.report.next_steps import Origin, commands, python_code
-from discrim.report.page import page
+from discrim.report.page import Origin, commands, page, python_code
 from discrim.tables.labelled_table import LabelledTable
 
 
