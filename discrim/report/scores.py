@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,12 +80,14 @@ class AccuracyCurveValues:
         wanted = [one_of(name, self.methods, "method") for name in (methods or self.methods)]
         curves = {curve.method: curve for curve in self.curves if curve.classifier == classifier}
         drawn = [curves[name] for name in wanted if name in curves]
-        counts = sorted({int(k) for curve in drawn if curve.method != RAW for k in curve.k}) or [1]
-        ends = np.array([counts[0], max(counts[-1], counts[0] + 1)], dtype=np.float64)
-        least = least_score(self.metric)
+        reductions = [curve for curve in drawn if curve.method != RAW]
+        counts = sorted({int(k) for curve in reductions for k in curve.k}) or [1]
+        ends, least = (counts[0], max(counts[-1], counts[0] + 1)), least_score(self.metric)
         marks = [mark for curve in drawn if curve.method == RAW for mark in _level(curve, ends, least)]
-        for at, curve in enumerate(curve for curve in drawn if curve.method != RAW):
-            marks += _curve_marks(curve, at, least, most_shown is None or at < most_shown)
+        for at, curve in enumerate(reductions):
+            look = {"colour": at, "shown": most_shown is None or at < most_shown}
+            line = {"legend": curve.method, "symbol": at, "dash": DASHES[at % len(DASHES)], "tip": "K = {x}: {y:.1f} %"}
+            marks += _line_and_band(curve, curve.k, least, look | {"opacity": 0.12}, look | line)
         marks = sorted(marks, key=lambda mark: mark.part != "bands")  # bands lie below all lines
         ticks = {float(k): str(k) for k in _with_room(counts)}
         across = Axis("components", ticks=ticks, log=True)
@@ -109,32 +111,25 @@ def _with_room(counts: list[int]) -> list[int]:
     return kept + counts[-1:] if len(counts) > 1 else kept
 
 
-def _curve_marks(curve: AccuracyCurve, at: int, least: float, shown: bool) -> list[Mark]:
-    name, tip, dash = curve.method, "K = {x}: {y:.1f} %", DASHES[at % len(DASHES)]
-    line = Mark("line", "lines", curve.k, 100 * curve.mean, name, name, at, at, dash=dash, tip=tip, shown=shown)
-    return [*_band(curve, curve.k, least, at, 0.12, shown), line]
-
-
-def _level(curve: AccuracyCurve, ends: Array, least: float) -> list[Mark]:
+def _level(curve: AccuracyCurve, ends: tuple[int, int], least: float) -> list[Mark]:
     """Return the level of raw features, which does not depend on the number of components."""
-    legend, score = f"{curve.method} ({plural(int(curve.k[-1]), 'feature')})", np.full(2, 100 * curve.mean[-1])
-    tip = "{y:.1f} %"
-    line = Mark("line", "lines", ends, score, name=curve.method, legend=legend, colour="soft", dash="dash", tip=tip)
-    return [*_band(curve, ends, least, "soft", 0.1), line]
+    level = replace(curve, mean=curve.mean[[-1, -1]], low=curve.low[[-1, -1]], high=curve.high[[-1, -1]])
+    legend = f"{curve.method} ({plural(int(curve.k[-1]), 'feature')})"
+    line = {"legend": legend, "colour": "soft", "dash": "dash", "tip": "{y:.1f} %"}
+    return _line_and_band(level, ends, least, {"colour": "soft", "opacity": 0.1}, line)
 
 
-def _band(
-    curve: AccuracyCurve, across: ArrayLike, least: float, hue: int | str, opacity: float, shown: bool = True
+def _line_and_band(
+    curve: AccuracyCurve, across: ArrayLike, least: float, band: Mapping[str, Any], line: Mapping[str, Any]
 ) -> list[Mark]:
-    """Return the interval at every k, cut to the possible range; empty for one split."""
-    there = np.isfinite(curve.low)
-    if not there.any():
-        return []
-    low, high = (100 * np.clip(limit[there], least, 1.0) for limit in (curve.low, curve.high))
-    x = np.asarray(across, dtype=np.float64)
-    x, low, high = (x, low[[-1, -1]], high[[-1, -1]]) if curve.method == RAW else (x[there], low, high)
-    outline = np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])
-    return [Mark("area", "bands", *outline, name=curve.method, colour=hue, opacity=opacity, shown=shown)]
+    """Return the means, and their intervals cut to the possible range; no intervals for one split."""
+    x, there = np.asarray(across, dtype=np.float64), np.isfinite(curve.low)
+    marks = [Mark("line", "lines", x, 100 * curve.mean, name=curve.method, **line)]
+    if there.any():
+        low, high = (100 * np.clip(limit[there], least, 1.0) for limit in (curve.low, curve.high))
+        outline = np.concatenate([x[there], x[there][::-1]]), np.concatenate([high, low[::-1]])
+        marks.insert(0, Mark("area", "bands", *outline, name=curve.method, **band))
+    return marks
 
 
 class AccuracyCurveDisplay(Display):
@@ -272,15 +267,18 @@ class CriticalDifferenceValues:
         data set take part; None where there are fewer than two methods or two data sets.
         """
         decides = dict.fromkeys(by_data, metric) if isinstance(metric, str) else metric
-        tables = {name: _Chosen.from_rows(rows, classifier, decides[name]) for name, rows in by_data.items()}
-        tables = {name: chosen for name, chosen in tables.items() if chosen.cells}
-        first = next(iter(tables.values()), None)
-        shared = [m for m in first.cells if all(m in one.cells for one in tables.values())] if first else []
-        if len(shared) < 2 or len(tables) < 2:
+        chosen = {name: _chosen_cells(rows, classifier, decides[name]) for name, rows in by_data.items()}
+        chosen = {name: (scores, cells) for name, (scores, cells) in chosen.items() if cells}
+        first = next((cells for _, cells in chosen.values()), {})
+        shared = [method for method in first if all(method in cells for _, cells in chosen.values())]
+        if len(shared) < 2 or len(chosen) < 2:
             return None
-        means = [[one.mean(method) for method in shared] for one in tables.values()]
-        outcomes = [[[one.outcome(a, b) for b in shared] for a in shared] for one in tables.values()]
-        return cls.from_scores(means, shared, list(tables), outcomes=outcomes)
+        means = [[float(scores.of_cell(cells[m]).mean()) for m in shared] for scores, cells in chosen.values()]
+        outcomes = [
+            [[_outcome(scores, cells[a], cells[b]) for b in shared] for a in shared]
+            for scores, cells in chosen.values()
+        ]
+        return cls.from_scores(means, shared, list(chosen), outcomes=outcomes)
 
     def chart(self) -> Chart:
         """Return the chart of mean ranks, best on top; bars at the right join methods that do not differ."""
@@ -315,29 +313,18 @@ def alike(ranks: Array, critical: float) -> tuple[tuple[int, int], ...]:
     return tuple(run for at, run in enumerate(runs) if at == 0 or run[1] > runs[at - 1][1])
 
 
-class _Chosen(NamedTuple):
-    """Scores on one data set, and the cell that was chosen for each method."""
+def _chosen_cells(rows: Sequence[Result], classifier: str, metric: str) -> tuple[Scores, dict[str, Cell]]:
+    """Return the scores on one data set, and the cell that was chosen for each method."""
+    judged = Results([row for row in rows if row.cell.classifier == classifier])
+    # methods with the same predictions share a line, but each has its rank
+    names = [(name, line.k) for line in lines_of(judged, metric) for name in (line.method, *line.same)]
+    return judged.scores(metric), {name: Cell(name, k, classifier) for name, k in names}
 
-    table: Scores
-    cells: dict[str, Cell]
 
-    @classmethod
-    def from_rows(cls, rows: Sequence[Result], classifier: str, metric: str) -> _Chosen:
-        judged = Results([row for row in rows if row.cell.classifier == classifier])
-        # methods with the same predictions share a line, but each has its rank
-        names = [(name, line.k) for line in lines_of(judged, metric) for name in (line.method, *line.same)]
-        cells = {name: Cell(name, k, classifier) for name, k in names}
-        return cls(judged.scores(metric), cells)
-
-    def mean(self, method: str) -> float:
-        return float(self.table.of_cell(self.cells[method]).mean())
-
-    def outcome(self, a: str, b: str) -> int:
-        """Return 1 if the first is better by the corrected test, −1 if it is worse, else 0."""
-        found = None if a == b else cell_difference(self.table, self.cells[a], self.cells[b])
-        if found is None or not found.p_value < LEVEL:
-            return 0
-        return 1 if found.mean > 0 else -1
+def _outcome(scores: Scores, a: Cell, b: Cell) -> int:
+    """Return 1 if the first is better by the corrected test, −1 if it is worse, else 0."""
+    found = None if a == b else cell_difference(scores, a, b)
+    return 0 if found is None or not found.p_value < LEVEL else 1 if found.mean > 0 else -1
 
 
 class CriticalDifferenceDisplay(Display):
