@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.evaluation.plan import Grid
-from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, Grouped, Protocol, Split, protocol_of
+from discrim.evaluation.protocol import LEAVE_ONE_OUT, PROTOCOLS, Grouped, Protocol, protocol_of
 from discrim.evaluation.results import Cell, Results, unpacked
-from discrim.evaluation.run import WorkerLostError, in_parallel, number_of_jobs
+from discrim.evaluation.run import WorkerLostError, in_parallel
 from discrim.evaluation.summary import LEVEL
 from discrim.evaluation.trial import TrialRows, Work, evaluate
 from discrim.evaluation.wording import in_p, percent, pipeline_name
@@ -228,25 +228,20 @@ def _scores(metric: str, hits: Array, rows: Array, called: Array) -> Array:
 
 
 def _parts(metric: str, hits: Array, rows: Array, called: Array) -> Array:
-    """Return the parts of a score (draws × parts × cells): one for accuracy, else one for each class.
+    """Return the parts of a score (draws × parts × cells): one for accuracy and Matthews, else one for each class.
 
-    A part without rows is NaN.
+    A part without rows is NaN. A Matthews correlation is 0 if one class only is predicted.
     """
     if metric == "mcc":
-        return _matthews(hits, rows, called)
+        total = rows.sum(axis=1, keepdims=True)
+        covariance = hits.sum(axis=1) * total - np.einsum("dc,dck->dk", rows, called)
+        spread = (total**2 - (called**2).sum(axis=1)) * (total**2 - (rows**2).sum(axis=1, keepdims=True))
+        found = np.where(spread > 0, covariance / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
+        return np.where(total > 0, found, np.nan)[:, None, :]
     if metric == "accuracy":
         hits, rows = hits.sum(axis=1, keepdims=True), rows.sum(axis=1, keepdims=True)
     of_class = np.where(rows > 0, rows, np.nan)[:, :, None]
     return 2 * hits / (of_class + called) if metric == "f1" else hits / of_class
-
-
-def _matthews(hits: Array, rows: Array, called: Array) -> Array:
-    """Return Matthews correlations (draws × 1 × cells) from counts by class; 0 if one class only is predicted."""
-    total = rows.sum(axis=1, keepdims=True)
-    covariance = hits.sum(axis=1) * total - np.einsum("dc,dck->dk", rows, called)
-    spread = (total**2 - (called**2).sum(axis=1)) * (total**2 - (rows**2).sum(axis=1, keepdims=True))
-    found = np.where(spread > 0, covariance / np.sqrt(np.where(spread > 0, spread, 1.0)), 0.0)
-    return np.where(total > 0, found, np.nan)[:, None, :]
 
 
 def _mean_over_parts(parts: Array) -> Array:
@@ -315,7 +310,7 @@ def permutation_test(
     work = next(grid.work([{**cell._asdict(), "split": 0}]))._replace(cells=(cell,))
     score = PermutedScore(grid.protocol, grid.trial_rows, groups, work, metric, n_splits)
     found = np.full(permutations + 1, np.nan)  # the first with the labels as they are
-    for done, (number, answer) in enumerate(in_parallel(score, range(permutations + 1), number_of_jobs(jobs))):
+    for done, (number, answer) in enumerate(in_parallel(score, range(permutations + 1), jobs)):
         found[number] = np.nan if isinstance(answer, WorkerLostError) else answer
         if progress is not None:
             progress(done, permutations)
@@ -344,11 +339,9 @@ class PermutedScore:
             splits = list(islice(self.protocol.splits(y, seed), self.n_splits))
         except ValueError:  # groups that exchanged their labels may leave a class in one of them
             return np.nan
-        return float(np.mean([self._on(replace(self.rows, y=y), at, split) for at, split in enumerate(splits)]))
-
-    def _on(self, rows: TrialRows, at: int, split: Split) -> float:
-        (result,), _ = evaluate(self.work._replace(split=at), rows, split)
-        return float(result.scores.get(self.metric, np.nan))
+        rows = replace(self.rows, y=y)
+        found = [evaluate(self.work._replace(split=at), rows, split)[0][0] for at, split in enumerate(splits)]
+        return float(np.mean([float(result.scores.get(self.metric, np.nan)) for result in found]))
 
 
 def permuted_labels(codes: NDArray[np.intp], groups: NDArray[Any] | None, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -50,15 +50,13 @@ class Memory:
 
     def missing(self, grid: Grid, *, retry_failed: bool = False) -> list[dict[str, Any]]:
         """Return the trials of the grid without a result."""
-        return [trial for trial in grid.trials if self._found(trial) is None]
+        return [trial for trial in grid.trials if frozenset(trial.items()) not in self._rows]
 
     def rows_of(self, grid: Grid) -> list[Result]:
         """Return the results of the grid in the order of a store."""
-        found = [row for trial in grid.trials if (row := self._found(trial)) is not None]
+        keys = map(frozenset, map(dict.items, grid.trials))
+        found = [self._rows[key] for key in keys if key in self._rows]
         return sorted(found, key=lambda row: (row.cell.classifier, row.cell.k, row.cell.method, row.split))
-
-    def _found(self, trial: dict[str, Any]) -> Result | None:
-        return self._rows.get(frozenset(trial.items()))
 
 
 def run(
@@ -90,7 +88,7 @@ def run(
         finished, total = len(grid.trials) - len(missing), len(grid.trials)
         progress(finished, total)
         job = partial(_results_of, grid.trial_rows, grid.splits)
-        for work, answer in in_parallel(job, list(grid.work(wanted)), number_of_jobs(jobs)):
+        for work, answer in in_parallel(job, list(grid.work(wanted)), jobs):
             results, fitted = (work.failed(answer), {}) if isinstance(answer, WorkerLostError) else answer
             for result in results:
                 store.put(result)
@@ -101,7 +99,7 @@ def run(
     return store.rows_of(grid)
 
 
-def right_to_run(store: Store | Memory, wait: float) -> AbstractContextManager[None]:
+def right_to_run(store: Store | Memory, wait: float) -> AbstractContextManager[Any]:
     """Return the lock of the store; results in memory need none."""
     return nullcontext() if isinstance(store, Memory) else run_lock(store.path, wait=wait)
 
@@ -111,23 +109,17 @@ def lock_of(store_path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(store_path) + ".lock")
 
 
-@contextmanager
-def run_lock(store_path: str | os.PathLike[str], *, wait: float = 0.0) -> Iterator[None]:
+def run_lock(store_path: str | os.PathLike[str], *, wait: float = 0.0) -> AbstractContextManager[Any]:
     """Hold the lock of the store; the operating system releases it with the process, also after kill −9.
 
     wait : seconds to wait for another run before raising an error
     """
-    lock = FileLock(lock_of(store_path), timeout=max(wait, 0.0))
     try:
-        lock.acquire()
+        return FileLock(lock_of(store_path), timeout=max(wait, 0.0)).acquire()
     except Timeout:
         raise StoreInUseError(
             f"{Path(store_path)} must not be in use; another run works on it. Wait for it, or name another store."
         ) from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextmanager
@@ -141,14 +133,9 @@ def resumable(path: str | os.PathLike[str] | None) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def opened_store(path: str | os.PathLike[str] | None) -> Iterator[Store | Memory]:
+def opened_store(path: str | os.PathLike[str] | None) -> AbstractContextManager[Store | Memory]:
     """Open the store at `path`; for None keep results in memory."""
-    if path is None:
-        yield Memory()
-        return
-    with Store(path) as kept:
-        yield kept
+    return nullcontext(Memory()) if path is None else Store(path)
 
 
 def _results_of(rows: TrialRows, splits: list[Split], work: Work) -> tuple[list[Result], dict[int, Any]]:
@@ -166,19 +153,17 @@ class WorkerLostError(RuntimeError):
     """Error: the process of this task ended without a result, twice."""
 
 
-def number_of_jobs(jobs: int | None) -> int:
-    """Return the number of processes; None or -1 means one per core."""
+def in_parallel(
+    job: Callable[[Task], Any], tasks: Sequence[Task], jobs: int | None
+) -> Iterator[tuple[Task, Any | WorkerLostError]]:
+    """Return pairs of a task and job(task), in the order in which they are finished.
+
+    jobs : number of processes; None or -1 for one per core
+    """
     if jobs is None or jobs == -1:
-        return int(cpu_count())
+        jobs = int(cpu_count())
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, or -1 for one per core; got {jobs}.")
-    return jobs
-
-
-def in_parallel(
-    job: Callable[[Task], Any], tasks: Sequence[Task], jobs: int
-) -> Iterator[tuple[Task, Any | WorkerLostError]]:
-    """Return pairs of a task and job(task), in the order in which they are finished."""
     if jobs == 1 or len(tasks) == 1:
         announce_compiling(os.getpid())
         with threadpool_limits(1):

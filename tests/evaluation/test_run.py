@@ -23,7 +23,6 @@ from discrim.evaluation.run import (
     StoreInUseError,
     WorkerLostError,
     in_parallel,
-    number_of_jobs,
     resumable,
     run,
     run_lock,
@@ -170,10 +169,9 @@ def test_each_worker_has_one_thread():
 
 
 def test_numbers_of_jobs():
-    assert number_of_jobs(None) == number_of_jobs(-1) >= 1
-    assert number_of_jobs(3) == 3
+    assert dict(in_parallel(abs, [-1], -1)) == dict(in_parallel(abs, [-1], None)) == {-1: 1}
     with pytest.raises(ValueError, match="jobs must be"):
-        number_of_jobs(0)
+        list(in_parallel(abs, [-1, -2], 0))
 
 
 def test_a_full_folder_of_shared_rows_is_named(monkeypatch, tmp_path):
