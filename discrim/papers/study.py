@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
 from discrim.evaluation.classifiers import named
@@ -62,9 +61,6 @@ class AllRows(Protocol):
 
     def _smallest_class(self) -> int:
         return 1
-
-    def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
-        yield np.ones(len(codes), dtype=bool)
 
 
 @dataclass(frozen=True)
