@@ -146,9 +146,7 @@ def datasets() -> None:
         (
             (
                 ", ".join((one.name, *one.aliases)),
-                _number(one.n_samples),
-                _number(one.n_features),
-                _number(len(one.classes) or None),
+                *(str(count or "") for count in (one.n_samples, one.n_features, len(one.classes))),
                 _PLACES.get(catalogue.where(one.name).kind, "–"),
                 f"{one.title}; {one.origin}",
             )
@@ -160,7 +158,3 @@ def datasets() -> None:
         "that the\nenvironment variable DISCRIM_DATA names.",
         style="dim",
     )
-
-
-def _number(count: int | None) -> str:
-    return "" if count is None else str(count)

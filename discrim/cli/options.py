@@ -214,16 +214,12 @@ def labelled(data: str, reading: Reading) -> LabelledTable:
                 f"{' '.join(reading.words)} must not be used with {data!r}, a data set of the catalogue. Leave it out."
             )
         return catalogue.load(data)
-    table = _read(data, reading)
+    table = read_table(data, **arguments_of(reading))
     for note in table.notes:
         say(note)
     if reading.target is None:
         say(f"Labels: {table.target!r}, the last column. Name another with --target.")
     return table
-
-
-def _read(data: str, reading: Reading) -> LabelledTable:
-    return read_table(data, **arguments_of(reading))
 
 
 def arguments_of(reading: Reading) -> dict[str, Any]:
@@ -308,7 +304,7 @@ def labelled_in_groups(data: str, reading: Reading, groups: str | None) -> tuple
     rows, others = readings_in_groups(reading, groups)
     try:
         table = labelled(data, rows)
-        return table, table.ids if others == rows else _read(data, others).ids
+        return table, table.ids if others == rows else read_table(data, **arguments_of(others)).ids
     except TableError as error:  # the column is read as ids or dropped, but the user typed --groups
         fact = error.fact.replace(f"{groups!r} (id)", f"{groups!r} (groups)")
         raise TableError(fact.replace(f"{groups!r} (drop)", f"{groups!r} (groups)"), *error.advice) from None

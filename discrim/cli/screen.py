@@ -35,7 +35,6 @@ from rich.text import Text
 
 from discrim.evaluation import run
 from discrim.evaluation.comparison import Comparison, record
-from discrim.evaluation.resampling import PermutationTest
 from discrim.evaluation.run import StoreInUseError
 from discrim.evaluation.store import StoreError
 from discrim.evaluation.wording import (
@@ -252,6 +251,11 @@ def _coloured(line: str) -> Text:
 def print_json(found: Comparison) -> None:
     """Print the comparison as one JSON document."""
     assert found.facts is not None  # a comparison that was run has them
+    tested, permutations = found.permutations, None
+    if tested is not None:
+        permutations = tested.cell._asdict() | {"metric": tested.metric, "score": tested.score}
+        permutations |= {"p_value": tested.p_value, "exchanged": tested.exchanged}
+        permutations |= {"splits": tested.n_splits, "permuted": tested.permuted}
     document = {
         "data": found.label,
         "rows": found.sizes["rows"],
@@ -265,21 +269,13 @@ def print_json(found: Comparison) -> None:
         "answer": found.answer,
         "verdict": found.verdict,
         "recommendation": found.recommendation,
-        "permutations": _permutations(found.permutations),
+        "permutations": permutations,
         "lines": [record(line) | {"curve": line.curve} for line in found.lines],
         "failures": [{**row.trial, "reason": row.reason} for row in found.failures],
         "skips": [{**row.trial, "reason": row.reason} for row in found.skips],
     }
     every_sign = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     print(json.dumps(_plain(document), ensure_ascii=not every_sign, indent=1, allow_nan=False))
-
-
-def _permutations(tested: PermutationTest | None) -> dict[str, Any] | None:
-    """Return the permutation test as plain values."""
-    if tested is None:
-        return None
-    facts = {**tested.cell._asdict(), "metric": tested.metric, "score": tested.score, "p_value": tested.p_value}
-    return facts | {"exchanged": tested.exchanged, "splits": tested.n_splits, "permuted": tested.permuted}
 
 
 def _plain(value: Any) -> Any:

@@ -94,21 +94,16 @@ def _in_points(cell: PrintedCell, ours: float, tolerance: float) -> bool:
     return abs(ours - cell.printed) <= reach + 1e-9
 
 
-def _in_shares(cell: PrintedCell, ours: float, tolerance: float) -> bool:
-    return abs(ours - cell.printed) <= tolerance / 100 + 1e-9
-
-
-def _same_verdict(cell: PrintedCell, ours: float, tolerance: float) -> bool:
-    return (cell.printed < LEVEL) == (ours < LEVEL)
-
-
 def _within_points(tolerance: float) -> str:
     return "within one printed deviation" if math.isinf(tolerance) else f"within {tolerance:g} points of print"
 
 
 def _f(smaller: bool) -> Measure:
-    within = lambda tolerance: f"within {tolerance / 100:g} of print"  # noqa: E731
-    return Measure(lambda rows: _f_measure(rows, smaller=smaller), _in_shares, within)
+    return Measure(
+        lambda rows: _f_measure(rows, smaller=smaller),
+        lambda cell, ours, tolerance: abs(ours - cell.printed) <= tolerance / 100 + 1e-9,
+        lambda tolerance: f"within {tolerance / 100:g} of print",
+    )
 
 
 MEASURES: dict[str, Measure] = {
@@ -118,7 +113,7 @@ MEASURES: dict[str, Measure] = {
     "F larger": _f(smaller=False),
     "sign p": Measure(
         _tested(lambda differences: sign_test(differences).p_value, 1),
-        _same_verdict,
+        lambda cell, ours, tolerance: (cell.printed < LEVEL) == (ours < LEVEL),
         lambda tolerance: f"on the printed side of p = {LEVEL:g}",
         ".4g",
         paired=True,
@@ -356,42 +351,28 @@ def _n_failed(rows: list[Result]) -> int:
 
 def summary(outcomes: list[Outcome], tolerance: float) -> str:
     """Describe how many cells agree, by measure, and by how much they differ; a missing cell does not agree."""
-    parts = []
-    judged = [one for one in outcomes if one.near_print(tolerance) is not None]
-    for within, some in _by_meaning(judged, tolerance):
-        near = sum(bool(one.near_print(tolerance)) for one in some)
-        parts.append(f"{near} of {len(some)} cells ({near / len(some):.0%}) {within}{_distance(some)}")
-    parts += [_against_reference(outcomes)]
-    parts += [_fewer_splits(outcomes)]
-    missing = sum(one.missing for one in outcomes)
-    if missing:
-        parts.append(f"{missing} cell{'' if missing == 1 else 's'} without a result")
-    return "; ".join(filter(None, parts)) or "no printed figures to compare with"
 
-
-def _by_meaning(outcomes: list[Outcome], tolerance: float) -> Iterable[tuple[str, list[Outcome]]]:
     def meaning(one: Outcome) -> str:
-        printed = not np.isnan(one.cell.printed_deviation)
-        return one.measure.within(np.inf if printed else tolerance)
+        return one.measure.within(tolerance if np.isnan(one.cell.printed_deviation) else np.inf)
 
-    return [(words, list(some)) for words, some in groupby(sorted(outcomes, key=meaning), key=meaning)]
-
-
-def _distance(outcomes: list[Outcome]) -> str:
-    points = [abs(one.off) for one in outcomes if one.measure.unit and not one.missing]
-    return f", mean difference {np.mean(points):.2f} points" if points else ""
-
-
-def _fewer_splits(outcomes: list[Outcome]) -> str:
+    parts = []
+    near_print = [one for one in outcomes if one.near_print(tolerance) is not None]
+    for within, group in groupby(sorted(near_print, key=meaning), key=meaning):
+        some = list(group)
+        near = sum(bool(one.near_print(tolerance)) for one in some)
+        points = [abs(one.off) for one in some if one.measure.unit and not one.missing]
+        distance = f", mean difference {np.mean(points):.2f} points" if points else ""
+        parts.append(f"{near} of {len(some)} cells ({near / len(some):.0%}) {within}{distance}")
+    known = [one for one in outcomes if not np.isnan(one.cell.reference_deviation) and not one.missing]
+    if known:
+        agree = sum(one.near_reference for one in known)
+        parts.append(f"{agree} of {len(known)} ({agree / len(known):.0%}) within one deviation of the reference")
     done: dict[int, tuple[int, int]] = {}
     for one in outcomes:
         most, _ = done.get(id(one.table), (0, 0))
         done[id(one.table)] = max(most, one.n_splits), one.table.splits
-    fewer = sorted({f"{n} of {splits}" for n, splits in done.values() if 0 < n < splits})
-    return f"{' or '.join(fewer)} splits" if fewer else ""
-
-
-def _against_reference(outcomes: list[Outcome]) -> str:
-    known = [one for one in outcomes if not np.isnan(one.cell.reference_deviation) and not one.missing]
-    agree = sum(one.near_reference for one in known)
-    return f"{agree} of {len(known)} ({agree / len(known):.0%}) within one deviation of the reference" if known else ""
+    if fewer := sorted({f"{n} of {splits}" for n, splits in done.values() if 0 < n < splits}):
+        parts.append(f"{' or '.join(fewer)} splits")
+    if missing := sum(one.missing for one in outcomes):
+        parts.append(f"{missing} cell{'' if missing == 1 else 's'} without a result")
+    return "; ".join(parts) or "no printed figures to compare with"

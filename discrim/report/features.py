@@ -26,7 +26,6 @@ from discrim.report.fitted import (
     rows_seen,
     scores_of,
 )
-from discrim.report.fitted import scores_of as component_scores
 
 MOST_COMPONENTS = 10
 SPECTRUM_NAME = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([^\d\s.,][^,]{0,11}|)")  # 1450 nm
@@ -70,7 +69,7 @@ class LoadingsValues:
         seen = rows_seen(estimator, X)
         if not linear or (names is not None and len(names) == X.shape[1] != seen.shape[1]):
             seen = X  # the columns, if the method works in coordinates of a kernel, which have no names
-        scores = component_scores(estimator, X)[:, :most_components]
+        scores = scores_of(estimator, X)[:, :most_components]
         k, d = scores.shape[1], seen.shape[1]
         loadings = loadings_of(estimator)
         fits = linear and loadings is not None and len(loadings) >= k and loadings.shape[1] == d
