@@ -42,15 +42,15 @@ from discrim.evaluation.compare import compare as compare
 from discrim.model_file import load as load
 from discrim.model_file import save as save
 from discrim.model_file import trusted_types as trusted_types
-from discrim.report.accuracy_curves import AccuracyCurveDisplay as AccuracyCurveDisplay
-from discrim.report.critical_difference import CriticalDifferenceDisplay as CriticalDifferenceDisplay
-from discrim.report.importance import SeparationDisplay as SeparationDisplay
-from discrim.report.importance import VIPDisplay as VIPDisplay
-from discrim.report.loadings import LoadingsDisplay as LoadingsDisplay
-from discrim.report.margin_distribution import MarginDisplay as MarginDisplay
-from discrim.report.monitoring import MonitoringDisplay as MonitoringDisplay
+from discrim.report.features import LoadingsDisplay as LoadingsDisplay
+from discrim.report.features import SeparationDisplay as SeparationDisplay
+from discrim.report.features import VIPDisplay as VIPDisplay
 from discrim.report.page import write_report as write_report
 from discrim.report.projection import ProjectionDisplay as ProjectionDisplay
+from discrim.report.rows import MarginDisplay as MarginDisplay
+from discrim.report.rows import MonitoringDisplay as MonitoringDisplay
+from discrim.report.scores import AccuracyCurveDisplay as AccuracyCurveDisplay
+from discrim.report.scores import CriticalDifferenceDisplay as CriticalDifferenceDisplay
 from discrim.report.spectrum import SpectrumDisplay as SpectrumDisplay
 
 __version__: str

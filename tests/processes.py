@@ -17,7 +17,7 @@ from discrim.cli import main
 
 resource = pytest.importorskip("resource", reason="needs resource limits and fork")
 FORKED = multiprocessing.get_context("forkserver")
-FORKED.set_forkserver_preload(["discrim.cli.comparing", "discrim.cli.projecting", "discrim.cli.reporting"])
+FORKED.set_forkserver_preload(["discrim.cli.comparing", "discrim.cli.projecting", "discrim.cli.comparing"])
 
 
 class Command:

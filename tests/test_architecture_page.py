@@ -19,7 +19,7 @@ from samples import labelled
 from sklearn.utils.estimator_checks import check_estimator
 
 from discrim import FisherLDA
-from discrim.report.payload import Words, as_json, chart_json
+from discrim.report.chart import Words, as_json, chart_json
 from discrim.tables.formats import KINDS
 from discrim.tables.read import read_table
 from discrim.tables.source import OPENERS

@@ -14,12 +14,12 @@ from test_cli import here, printed_commands, refused
 import discrim
 from discrim import compare
 from discrim.cli import comparing
-from discrim.cli.exit_codes import _options_of
+from discrim.cli.comparing import origin_of
 from discrim.cli.options import Reading, with_options
-from discrim.cli.reporting import origin_of
+from discrim.cli.screen import _options_of
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.pipelines import Recommendation
-from discrim.report.next_steps import commands, python_code
+from discrim.report.page import commands, python_code
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ except ModuleNotFoundError as missing:
 # name → module and description
 COMMANDS = {
     "compare": ("discrim.cli.comparing", "Recommend a reduction, and test whether it helps."),
-    "check": ("discrim.cli.checking", "List problems of a table, and the options that solve them."),
-    "report": ("discrim.cli.reporting", "Write stored results as one HTML page."),
+    "check": ("discrim.cli.listing", "List problems of a table, and the options that solve them."),
+    "report": ("discrim.cli.comparing", "Write stored results as one HTML page."),
     "project": ("discrim.cli.projecting", "Fit a model on all rows, and save it or its features."),
     "apply": ("discrim.cli.projecting", "Compute features and predictions of new rows."),
     "reproduce": ("discrim.papers.command", "Reproduce the papers' tables and figures."),
@@ -52,7 +52,7 @@ def _command(module: str, name: str) -> Callable[..., None]:
     gc.disable()  # imports leave nothing to collect, and the search for it takes 6 % of their time
     try:
         expanded = import_module("discrim.cli.options").with_options(getattr(import_module(module), name))
-        return import_module("discrim.cli.exit_codes").ending_cleanly(expanded)
+        return import_module("discrim.cli.screen").ending_cleanly(expanded)
     finally:
         gc.enable()
 

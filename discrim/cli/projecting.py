@@ -17,10 +17,12 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from discrim import model_file
-from discrim.cli.exit_codes import require_apart, require_folder
-from discrim.cli.options import Data, FileFormat, Groups, Reading, Scale
-from discrim.cli.screen import bar, say
-from discrim.cli.tables_by_name import (
+from discrim.cli.options import (
+    Data,
+    FileFormat,
+    Groups,
+    Reading,
+    Scale,
     comes_in_parts,
     dialect_of,
     features_of,
@@ -30,6 +32,7 @@ from discrim.cli.tables_by_name import (
     options_of_rows,
     require_options_of_parts,
 )
+from discrim.cli.screen import bar, require_apart, require_folder, say
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.engines.table_files import (
     feature_files,
@@ -42,10 +45,9 @@ from discrim.engines.table_files import (
 from discrim.estimators.parts import fit_in_parts
 from discrim.estimators.pipeline import folded_transform
 from discrim.estimators.predictor import Predictor, split_steps
-from discrim.evaluation.classifiers import CLASSIFIERS, named
+from discrim.evaluation.classifiers import CLASSIFIERS, named, preprocessing
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.pipelines import Recommendation, build_pipeline, fit_pipeline
-from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import ITSELF
 from discrim.evaluation.wording import rows_times
 from discrim.tables.source import TableSource

@@ -1,8 +1,19 @@
-"""Classifiers by name: the judges of reduced features, and the partners that classify all columns.
+"""Steps of a pipeline by name: imputation and scaling before a reduction, and the classifiers after it.
 
-All have an intercept. A linear SVM and logistic regression penalise large weights, so their answer depends on the unit
-of the features, and methods differ in theirs by factors of thousands: both see the features divided by one number, so
-that their mean square is 1. The others do not depend on a common unit.
+Every preprocessing step is a scikit-learn transformer, fitted on training rows alone and kept in the model file with
+the reducer. Missing cells are filled, then all columns are scaled:
+
+impute  median, mean, most-frequent   of the column's training cells; a column without any becomes 0
+scale   standard   mean 0 and deviation 1
+        range      from −1 to 1
+        none       as they are
+
+Sparse rows stay sparse: they are divided by their deviation or largest absolute value, and not moved.
+
+Classifiers are the judges of reduced features, and the partners that classify all columns. All have an intercept. A
+linear SVM and logistic regression penalise large weights, so their answer depends on the unit of the features, and
+methods differ in theirs by factors of thousands: both see the features divided by one number, so that their mean square
+is 1. The others do not depend on a common unit.
 """
 
 from __future__ import annotations
@@ -17,16 +28,60 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
 from discrim.estimators.lda import FisherLDA
+
+SCALES = ("standard", "range", "none")
+IMPUTATIONS = ("median", "mean", "most-frequent")
+
+
+def preprocessing(scale: str, impute: str | None = None, *, sparse: bool = False) -> list[Any]:
+    """Return the steps before a reduction, as unfitted transformers; none for scale="none" and impute=None.
+
+    Parameters
+    ----------
+    scale : {"standard", "range", "none"}
+        How columns are scaled.
+    impute : {"median", "mean", "most-frequent"}, default=None
+        Value that replaces missing cells (NaN); None if there are none.
+    sparse : bool, default=False
+        Whether the rows are sparse.
+
+    Returns
+    -------
+    list of transformers
+        To be put in front of a reducer, as in ``make_pipeline(*preprocessing("standard", "median"), PCA(2))``.
+
+    Examples
+    --------
+    >>> from discrim.evaluation.classifiers import preprocessing
+    >>> preprocessing("standard", "median")
+    [SimpleImputer(keep_empty_features=True, strategy='median'), StandardScaler()]
+    """
+    if scale not in SCALES:
+        raise ValueError(f"No scale is named {scale!r}. There are: {', '.join(SCALES)}.")
+    if impute is not None and impute not in IMPUTATIONS:
+        raise ValueError(f"Missing cells cannot be filled with {impute!r}. Possible are: {', '.join(IMPUTATIONS)}.")
+    steps: list[Any] = []
+    if impute is not None:
+        # Without empty columns the model's columns would not be the table's.
+        steps.append(SimpleImputer(strategy=impute.replace("-", "_"), keep_empty_features=True))
+    if scale == "standard":
+        steps.append(StandardScaler(with_mean=not sparse))
+    elif scale == "range":
+        steps.append(MaxAbsScaler() if sparse else MinMaxScaler((-1, 1)))
+    return steps
+
 
 MOST_RBF_ROWS = 4_000
 MOST_FOREST_ROWS = 20_000

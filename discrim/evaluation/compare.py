@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.evaluation.comparison import Comparison, finished_splits
-from discrim.evaluation.permutation import permutation_test, require_exchange
 from discrim.evaluation.plan import (
     FIRST_SPLITS,
     Grid,
@@ -21,6 +20,7 @@ from discrim.evaluation.plan import (
     refined,
     require_identity,
 )
+from discrim.evaluation.resampling import permutation_test, require_exchange
 from discrim.evaluation.results import Scores
 from discrim.evaluation.run import Memory, Progress, opened_store, right_to_run, run
 from discrim.evaluation.store import Store
@@ -141,7 +141,9 @@ def compare(
     weights = None if sample_weight is None else checked_weights(sample_weight, table.X)
     if groups is not None and np.shape(groups) != (table.n_samples,):
         raise ValueError(f"groups must have one entry for each of {table.n_samples} rows; got {np.shape(groups)}.")
-    _require_groups_present(groups)
+    # checked before conversion, because arrays of text turn NaN into text
+    if groups is not None and any(map(is_absent, np.asarray(groups, dtype=object))):
+        raise ValueError("groups must not be missing; got NaN or None. Drop these rows, or give each a group.")
     metric = metric_for(table.class_counts(), metric)
     grid = planned(
         table,
@@ -205,9 +207,3 @@ def _require_whole(*, least: int | None = None, **given: Any) -> None:
         if value is not None and not (is_number(value, WHOLE) and (least is None or value >= least)):
             bound = "" if least is None else f" ≥ {least}"
             raise ValueError(f"{name} must be a whole number{bound}; got {value!r}.")
-
-
-def _require_groups_present(groups: Any) -> None:
-    """Raise if a row has no group; checked before conversion, because arrays of text turn NaN into text."""
-    if groups is not None and any(is_absent(one) for one in groups):
-        raise ValueError("groups must not be missing; got NaN or None. Drop these rows, or give each a group.")

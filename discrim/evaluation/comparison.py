@@ -14,10 +14,10 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.permutation import PermutationTest
 from discrim.evaluation.pipelines import Recommendation, build_pipeline
 from discrim.evaluation.plan import Grid
 from discrim.evaluation.protocol import numbered_rows, protocol_of
+from discrim.evaluation.resampling import PermutationTest
 from discrim.evaluation.results import Cell, Result, Results, RunFacts, setting_of, trial_key
 from discrim.evaluation.summary import METRICS, Line, lines_of
 from discrim.evaluation.trial import SplitData
@@ -111,12 +111,10 @@ class Comparison(Results):
     def sentences(self) -> tuple[str, ...]:
         """Return the verdict in words."""
         if self.verdict is None:
-            return (f"No reduction could be judged: {self._why_not_judged}.",)
+            return (f"No reduction could be judged: {self._why_not_judged()}.",)
         return self.verdict.sentences
 
-    @property
     def _why_not_judged(self) -> str:
-        """Return the reason why there is no verdict."""
         done = {row.cell.k for row in self.rows if row.ok and row.cell.method != "raw"}
         if not done:
             return "every trial failed or was skipped"
@@ -127,12 +125,19 @@ class Comparison(Results):
     @cached_property
     def remarks(self) -> tuple[str, ...]:
         """Return which rows and which score were used, and what was not finished."""
-        if self.facts is None:
-            remarks: tuple[str, ...] = ()
-        else:
-            equal = () if self.data is None else equal_rows_in_words(self.data, self.facts)
-            remarks = (*equal, *remarks_of(self, self.facts, self.metric))
-        return remarks if self.permutations is None else (*remarks, str(self.permutations))
+        facts, remarks = self.facts, []
+        if facts is not None:
+            remarks += [] if self.data is None else equal_rows_in_words(self.data, facts)
+            counts = np.bincount(facts.codes)
+            if facts.n_rows > counts.sum():
+                how = "each class in its proportion" if facts.groups is None else "whole groups drawn at random"
+                remarks.append(f"Compared on {counts.sum():,} of {facts.n_rows:,} rows, {how}.")
+            share = counts.max() / counts.sum()
+            if share > UNBALANCED:
+                largest = facts.classes[int(counts.argmax())]
+                remarks.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[self.metric]} decides.")
+            remarks += [*left_out(self, self.metric), *unfinished(self, facts.n_splits)]
+        return (*remarks, *([] if self.permutations is None else [str(self.permutations)]))
 
     @property
     def answer(self) -> str:
@@ -158,7 +163,7 @@ class Comparison(Results):
         """
         wanted = self.recommendation
         if wanted is None:
-            raise ValueError(f"No pipeline is recommended: {self._why_not_judged}. See `notes`.")
+            raise ValueError(f"No pipeline is recommended: {self._why_not_judged()}. See `notes`.")
         sparse = self.data is not None and issparse(self.data.X)
         given = self.methods.get(wanted.method)
         return build_pipeline(wanted, sparse=sparse, seed=self.setting["seed"], method=given)
@@ -209,32 +214,19 @@ def finished_splits(grid: Grid, rows: Sequence[Result], metric: str = "accuracy"
     return Comparison.of(grid, [row for row in rows if tried[row.split] == planned[row.split]], metric)
 
 
-def remarks_of(results: Results, facts: RunFacts, metric: str) -> tuple[str, ...]:
-    """Return remarks on the sample, the score that decides, and what was not finished."""
-    remarks, counts = [], np.bincount(facts.codes)
-    if facts.n_rows > counts.sum():
-        how = "each class in its proportion" if facts.groups is None else "whole groups drawn at random"
-        remarks.append(f"Compared on {counts.sum():,} of {facts.n_rows:,} rows, {how}.")
-    share = counts.max() / counts.sum()
-    if share > UNBALANCED:
-        largest = facts.classes[int(counts.argmax())]
-        remarks.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[metric]} decides.")
-    return (*remarks, *left_out(results, metric), *unfinished(results, facts.n_splits))
-
-
-def equal_rows_in_words(data: LabelledTable, facts: RunFacts) -> tuple[str, ...]:
+def equal_rows_in_words(data: LabelledTable, facts: RunFacts) -> list[str]:
     """Return the number of duplicate rows, and whether all copies are in the same set of every split."""
     numbers = facts.equal if facts.equal is not None else numbered_rows(data.X)
     if numbers is None:
-        return ()
+        return []
     count = int((np.bincount(numbers)[numbers] > 1).sum())
-    duplicates = f"{count:,} rows are duplicates of other rows"
+    where = "copies may be in both the training and the test set"
     if facts.equal is not None:
-        return (f"{duplicates}; all copies are in the training set or all in the test set (see --equal-rows).",)
-    return (f"{duplicates}; copies may be in both the training and the test set (see --equal-rows).",)
+        where = "all copies are in the training set or all in the test set"
+    return [f"{count:,} rows are duplicates of other rows; {where} (see --equal-rows)."]
 
 
-def left_out(results: Results, metric: str) -> tuple[str, ...]:
+def left_out(results: Results, metric: str) -> list[str]:
     """Return in words which pipelines are not judged, because they have results on fewer splits than others."""
     table = results.scores(metric)
     most = table.counts.max(initial=0)
@@ -244,12 +236,12 @@ def left_out(results: Results, metric: str) -> tuple[str, ...]:
         if count < most and cell not in results.dropped
     ]
     if not short:
-        return ()
+        return []
     more = f", and {len(short) - 5} more" if len(short) > 5 else ""
-    return (f"Not judged, because some splits have no result: {', '.join(short[:5])}{more}.",)
+    return [f"Not judged, because some splits have no result: {', '.join(short[:5])}{more}."]
 
 
-def unfinished(results: Results, asked: int) -> tuple[str, ...]:
+def unfinished(results: Results, asked: int) -> list[str]:
     """Return in words which lines have fewer splits than planned; empty if the run was finished."""
     tried: dict[Cell, set[int]] = defaultdict(set)
     for row in results.rows:
@@ -257,7 +249,7 @@ def unfinished(results: Results, asked: int) -> tuple[str, ...]:
             tried[row.cell].add(row.split)
     short = {cell: len(splits) for cell, splits in tried.items() if len(splits) < asked}
     if not short:
-        return ()
+        return []
     lines = sorted({f"{cell.method} with {judge(cell)}" for cell in short})
     fewest, most = min(short.values()), max(short.values())
     done = f"{fewest}" if fewest == most else f"{fewest} to {most}"
@@ -265,7 +257,7 @@ def unfinished(results: Results, asked: int) -> tuple[str, ...]:
     if len(short) < len(tried):
         use = "uses" if len(lines) == 1 else "use"
         which = f"{plural(len(lines), 'line')} ({', '.join(lines[:5])}{', …' if len(lines) > 5 else ''}) {use}"
-    return (f"The run was not finished: {which} {done} of {plural(asked, 'split')}.",)
+    return [f"The run was not finished: {which} {done} of {plural(asked, 'split')}."]
 
 
 # ---------------------------------------------------------------------- from a store

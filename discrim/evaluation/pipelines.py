@@ -12,9 +12,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from discrim.estimators.linear_map import LinearMap
 from discrim.estimators.predictor import Predictor
-from discrim.evaluation.classifiers import CLASSIFIERS, named
+from discrim.evaluation.classifiers import CLASSIFIERS, named, preprocessing
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import ITSELF, Cell
 from discrim.evaluation.trial import keep_groups, numbers_of_folds
 from discrim.registry import Method, Sizes

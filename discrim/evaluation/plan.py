@@ -20,9 +20,15 @@ from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from discrim.estimators.pca import PCA
-from discrim.evaluation.classifiers import CLASSIFIERS, RAW_PARTNERS, Classifier, named, named_classifiers
+from discrim.evaluation.classifiers import (
+    CLASSIFIERS,
+    RAW_PARTNERS,
+    Classifier,
+    named,
+    named_classifiers,
+    preprocessing,
+)
 from discrim.evaluation.methods import METHODS, RAW, GivenMethod, as_methods
-from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.protocol import (
     EqualTogether,
     Grouped,
@@ -216,20 +222,6 @@ def refined_counts(tried: Sequence[int], k: int, most: int) -> tuple[int, ...]:
     return tuple(sorted({k for k in map(round, between) if 1 <= k <= most} - set(tried)))
 
 
-def checked_counts(counts: Iterable[int], table: LabelledTable) -> tuple[int, ...]:
-    """Return K ascending, each once; raise if one is below 1 or all are above the number of features."""
-    asked = list(counts)
-    numbers = sorted({int(k) for k in asked if float(k).is_integer()})
-    if not numbers or numbers[0] < 1 or not all(float(k).is_integer() for k in asked):
-        raise ValueError(f"n_components must be whole numbers ≥ 1, or 'auto'; got {asked}.")
-    if numbers[0] > table.n_features:
-        raise ValueError(
-            f"n_components must be at most {table.n_features}, the number of features; got "
-            f"{', '.join(map(str, numbers))}."
-        )
-    return tuple(numbers)
-
-
 # ---------------------------------------------------------------------- from the parameters of compare
 
 
@@ -258,7 +250,6 @@ def planned(
     by RAW_PARTNERS in addition to the named judges. Reductions that classify are also judged by their own prediction.
     """
     drawn = stratified_sample(table, most_rows, seed, groups)
-    _require_all_classes(table, drawn, most_rows)
     groups = None if groups is None else np.asarray(groups)[drawn]
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[drawn]
     part = table if len(drawn) == table.n_samples else table.take(drawn)
@@ -333,12 +324,20 @@ def _kept_together(splits: Protocol, groups: Any, equal: np.ndarray | None) -> P
 
 
 def _counts(asked: str | int | Iterable[int], grid: Grid) -> tuple[int, ...]:
+    """Return K ascending, each once; raise if one is below 1 or all are above the number of features."""
     if isinstance(asked, str) and asked == "auto":
         return automatic_counts(training_sizes(grid.table, grid.protocol, grid.seed))
     counts = [asked] if isinstance(asked, (int, np.integer)) else asked
     if isinstance(counts, str) or not isinstance(counts, Iterable):
         raise ValueError(f"n_components must be whole numbers or 'auto'; got {asked!r}.")
-    return checked_counts(counts, grid.table)
+    counts, most = list(counts), grid.table.n_features
+    numbers = sorted({int(k) for k in counts if float(k).is_integer()})
+    if not numbers or numbers[0] < 1 or not all(float(k).is_integer() for k in counts):
+        raise ValueError(f"n_components must be whole numbers ≥ 1, or 'auto'; got {counts}.")
+    if numbers[0] > most:
+        listed = ", ".join(map(str, numbers))
+        raise ValueError(f"n_components must be at most {most}, the number of features; got {listed}.")
+    return tuple(numbers)
 
 
 def refined(grid: Grid, picks: Iterable[Cell]) -> Grid | None:
@@ -381,9 +380,8 @@ def _with_fixed_count(method: Method, grid: Grid) -> Method:
     """Return the method with its number of components, found by a fit on the first split if it cannot be set."""
     if not isinstance(method, GivenMethod) or method.parameter:
         return method
-    first = next(iter(grid.protocol.splits(grid.table.y, grid.seed)))
-    data = grid.trial_rows.split(0, first)
-    return method.with_fixed_count(data.train, data.y_train)
+    first = grid.trial_rows.split(0, grid.splits[0])
+    return method.with_fixed_count(first.train, first.y_train)
 
 
 def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups: Any = None) -> np.ndarray:
@@ -398,22 +396,19 @@ def stratified_sample(table: LabelledTable, most: int | None, seed: int, groups:
         names, codes = np.unique(np.asarray(groups), return_inverse=True)
         order, sizes = random.permutation(len(names)), np.bincount(codes)
         order = order[sizes[order] <= most]  # a larger group does not fit
-        return np.flatnonzero(np.isin(codes, order[np.cumsum(sizes[order]) <= most]))
+        drawn = np.flatnonzero(np.isin(codes, order[np.cumsum(sizes[order]) <= most]))
+        lost = np.setdiff1d(table.y, table.y[drawn]).tolist()
+        if lost:
+            raise ValueError(
+                f"most_rows must allow groups with every class; {most} rows of whole groups have none of "
+                f"{', '.join(map(repr, lost[:5]))}{', …' if len(lost) > 5 else ''}. Increase it."
+            )
+        return drawn
     shuffled = random.permutation(n_rows)
     by_class = shuffled[np.argsort(table.y[shuffled], kind="stable")]
     drawn = by_class[np.linspace(0, n_rows - 1, most).astype(np.intp)]
     rare = [label for label, count in table.class_counts().items() if (table.y[drawn] == label).sum() < min(count, 10)]
     return np.unique(np.concatenate([drawn, *(np.flatnonzero(table.y == label)[:10] for label in rare)]))
-
-
-def _require_all_classes(table: LabelledTable, drawn: np.ndarray, most: int | None) -> None:
-    """Raise if a sample of whole groups has no row of some class."""
-    lost = np.setdiff1d(table.y, table.y[drawn])
-    if len(lost):
-        raise ValueError(
-            f"most_rows must allow groups with every class; {most} rows of whole groups have none of "
-            f"{', '.join(map(repr, lost.tolist()[:5]))}{', …' if len(lost) > 5 else ''}. Increase it."
-        )
 
 
 def labelled_table(X: Any, y: Any, *, filled: bool = False) -> LabelledTable:

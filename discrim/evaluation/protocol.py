@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +40,7 @@ Split = tuple[Indices, Indices]
 
 
 @dataclass(frozen=True)
-class Protocol(ABC):
+class Protocol:
     """Rule that divides labelled rows into training and test rows, `n_splits` times."""
 
     name: str
@@ -54,7 +53,18 @@ class Protocol(ABC):
     def splits(self, y: ArrayLike, seed: int = 0) -> Iterator[Split]:
         """Return pairs (train, test) of ascending row numbers; raise at once if a class is too small."""
         codes, labels = codes_in_order(y)
-        self._check_class_counts(np.bincount(codes, minlength=len(labels)), labels)
+        if len(labels) < 2:
+            found = f"only the class {labels[0]!r}" if labels else "no rows"
+            raise ValueError(f"y must have at least two classes for {self.name}; got {found}.")
+        counts, least = np.bincount(codes), self._smallest_class()
+        if counts.min() < least:
+            label, count = labels[int(counts.argmin())], int(counts.min())
+            raise TableError(
+                f"Every class must have at least {least} rows for {self.name}; got {count} for {label!r}.",
+                *self._remedies(count),
+                Advice("leave out the rows of small classes", {"min_class_size": least}),
+                "merge the class with another",
+            )
         return self._splits_of_codes(codes, seed)
 
     def _splits_of_codes(self, codes: Indices, seed: int) -> Iterator[Split]:
@@ -71,27 +81,13 @@ class Protocol(ABC):
         """Return the parameter that the splits depend on; the number of random splits is not one."""
         return None
 
-    @abstractmethod
     def _smallest_class(self) -> int:
         """Return the smallest number of rows that a class may have."""
+        return 2
 
-    @abstractmethod
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         """Return a mask of the training rows for each split."""
-
-    def _check_class_counts(self, counts: Indices, labels: list[Hashable]) -> None:
-        if len(labels) < 2:
-            found = f"only the class {labels[0]!r}" if labels else "no rows"
-            raise ValueError(f"y must have at least two classes for {self.name}; got {found}.")
-        least = self._smallest_class()
-        if counts.min() < least:
-            label, count = labels[int(counts.argmin())], int(counts.min())
-            raise TableError(
-                f"Every class must have at least {least} rows for {self.name}; got {count} for {label!r}.",
-                *self._remedies(count),
-                Advice("leave out the rows of small classes", {"min_class_size": least}),
-                "merge the class with another",
-            )
+        raise NotImplementedError
 
     def _remedies(self, count: int) -> list[Advice]:
         return []
@@ -107,9 +103,6 @@ class Holdout(Protocol):
         super().__post_init__()
         if not 0 < self.test_share < 1:
             raise ValueError(f"test_share must be between 0 and 1 for {self.name}; got {self.test_share}.")
-
-    def _smallest_class(self) -> int:
-        return 2
 
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         n_train = np.bincount(codes) - self._test_counts(np.bincount(codes))
@@ -253,9 +246,6 @@ class Grouped(Protocol):
         """Return a hash of the groups and how they are drawn; earlier versions drew other holdouts."""
         return digest_of((*self.groups, "drawn") if self.name.startswith("holdout") else self.groups)
 
-    def _smallest_class(self) -> int:
-        return 2
-
     def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
         groups = np.array(self.groups)
         held_by = [len(np.unique(groups[codes == code])) for code in range(codes.max() + 1)]
@@ -355,12 +345,6 @@ class EqualTogether(Protocol):
         for train, _ in splits:
             trains = np.isin(place, train)
             yield np.flatnonzero(trains), np.flatnonzero(~trains)
-
-    def _smallest_class(self) -> int:
-        return self.base._smallest_class()
-
-    def _training_masks(self, codes: Indices, seed: int) -> Iterator[NDArray[np.bool_]]:
-        raise NotImplementedError  # `splits` uses those of the different rows
 
 
 def numbered_rows(X: Any) -> Indices | None:

@@ -67,7 +67,9 @@ def corrected_t_test(differences: ArrayLike, ratio: float, *, alternative: Alter
     if not ratio >= 0:
         raise ValueError(f"ratio must be n_test/n_train of the splits, a number ≥ 0; got {ratio}.")
     values = _per_split(differences)
-    mean, deviation = values.mean(axis=0), _deviation(values)
+    mean, deviation = values.mean(axis=0), np.asarray(values.std(axis=0, ddof=1))
+    # values that are equal except for rounding do not deviate (0.9−0.8 ≠ 0.8−0.7 in doubles)
+    deviation = np.where(deviation <= 1e-12 * np.abs(values).max(axis=0), 0.0, deviation)
     error = np.sqrt(1.0 / len(values) + ratio) * deviation
     statistic, freedom = _over(mean, error), len(values) - 1
     p_value = _tail(stats.t.cdf(statistic, freedom), stats.t.sf(statistic, freedom), alternative)
@@ -178,12 +180,6 @@ def _per_split(values: ArrayLike, least: int = 2) -> NDArray[np.float64]:
     if array.ndim == 0 or len(array) < least:
         raise ValueError(f"values must have at least {least} splits along the first axis; got shape {array.shape}.")
     return array
-
-
-def _deviation(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return standard deviations; 0 if values are equal except for rounding (0.9−0.8 ≠ 0.8−0.7 in doubles)."""
-    deviation = np.asarray(values.std(axis=0, ddof=1))
-    return np.where(deviation <= 1e-12 * np.abs(values).max(axis=0), 0.0, deviation)
 
 
 def _over(mean: ArrayLike, error: ArrayLike) -> NDArray[np.float64]:

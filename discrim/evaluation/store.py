@@ -15,11 +15,12 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from discrim.evaluation.plan import Grid
 from discrim.evaluation.results import Result, RunFacts, canonical_json, plain_value, sort_key
 
 _APPLICATION = 0x64736372  # "dscr" in the header of the file
@@ -47,13 +48,6 @@ _RESCUE = (
     " Start a new store; the command .recover of sqlite3 may save rows of the old one. Do not copy or change the "
     "file while a run writes to it."
 )
-
-
-class KeyedTrials(Protocol):
-    """Protocol of a grid: trials by their key."""
-
-    @property
-    def by_key(self) -> Mapping[str, dict[str, Any]]: ...
 
 
 class StoreError(Exception):
@@ -87,14 +81,14 @@ class Store(AbstractContextManager["Store"]):
         with self._explained():
             return self._connection.execute(_PUT, values).rowcount > 0
 
-    def missing(self, grid: KeyedTrials, *, retry_failed: bool = False) -> list[dict[str, Any]]:
+    def missing(self, grid: Grid, *, retry_failed: bool = False) -> list[dict[str, Any]]:
         """Return the trials without a row in their order; with `retry_failed` also those that failed."""
         unwanted = " WHERE status <> 'failed'" if retry_failed else ""
         with self._explained():
             done = {key for (key,) in self._connection.execute(f"SELECT key FROM results{unwanted}")}
         return [trial for key, trial in grid.by_key.items() if key not in done]
 
-    def rows_of(self, grid: KeyedTrials) -> list[Result]:
+    def rows_of(self, grid: Grid) -> list[Result]:
         """Return the results of the trials of a grid."""
         return self.rows(grid.by_key.keys())
 

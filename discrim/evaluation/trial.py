@@ -280,7 +280,11 @@ def _result(trial: Mapping[str, Any], features: TrialFeatures, classifier: Class
                 model = features.model if own else fitted(model, features.train, data.y_train, data.train_weight)
                 seen = data.test if own else features.test
                 predicted = model.predict(seen)
-                ranking = _ranking(model, seen) if len(data.classes) == 2 else None
+                ranking = None
+                if len(data.classes) == 2 and hasattr(model, "decision_function"):
+                    ranking = np.asarray(model.decision_function(seen)).ravel()
+                elif len(data.classes) == 2 and hasattr(model, "predict_proba"):
+                    ranking = np.asarray(model.predict_proba(seen))[:, 1]
             scores = classification_scores(data.y_test, predicted, data.classes, data.test_weight)
             if ranking is not None:
                 scores["auc"] = area_under_curve(data.y_test == data.classes[1], ranking, data.test_weight)
@@ -317,22 +321,18 @@ def classification_scores(
     hits, of_class, called = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
     tested = of_class > 0
     f_measures = 2 * hits / np.where(of_class + called > 0, of_class + called, 1)
+    total = of_class.sum()
+    spread = (total**2 - (called**2).sum()) * (total**2 - (of_class**2).sum())  # 0 if either has one class only
+    matthews = (hits.sum() * total - of_class @ called) / np.sqrt(spread) if spread > 0 else 0.0
     return {
-        "accuracy": float(hits.sum() / of_class.sum()),
+        "accuracy": float(hits.sum() / total),
         "balanced_accuracy": float((hits[tested] / of_class[tested]).mean()),
         "f1": float(f_measures[tested].mean()),
-        "mcc": matthews(hits.sum(), of_class, called),
+        "mcc": float(matthews),
         "hits": hits.tolist(),
         "actual": of_class.tolist(),
         "predicted": called.tolist(),
     }
-
-
-def matthews(right: float, of_class: NDArray[Any], called: NDArray[Any]) -> float:
-    """Return the Matthews correlation of predicted and actual classes; 0 if either has one class only."""
-    total = of_class.sum()
-    spread = (total**2 - (called**2).sum()) * (total**2 - (of_class**2).sum())
-    return float((right * total - of_class @ called) / np.sqrt(spread)) if spread > 0 else 0.0
 
 
 def area_under_curve(positive: NDArray[np.bool_], ranking: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
@@ -342,13 +342,6 @@ def area_under_curve(positive: NDArray[np.bool_], ranking: NDArray[Any], weights
     ours, others = (np.bincount(level, weight * side, minlength=level.max() + 1) for side in (positive, ~positive))
     pairs = ours.sum() * others.sum()
     return float(ours @ (np.cumsum(others) - others / 2) / pairs) if pairs > 0 else float("nan")
-
-
-def _ranking(model: Any, X: Any) -> NDArray[Any] | None:
-    """Return a number for each row that rises with the second class; None if the classifier has none."""
-    if hasattr(model, "decision_function"):
-        return np.asarray(model.decision_function(X)).ravel()
-    return np.asarray(model.predict_proba(X))[:, 1] if hasattr(model, "predict_proba") else None
 
 
 @contextmanager

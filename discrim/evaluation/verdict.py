@@ -18,16 +18,15 @@ in fewer than 5 of 100 runs. The choice, partners included, is repeated in the b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from discrim.evaluation.held_out import NOT_OF_LABELS, BiasCorrectedScore, Bootstrap, HeldOutLabels
 from discrim.evaluation.methods import METHODS
+from discrim.evaluation.resampling import NOT_OF_LABELS, BiasCorrectedScore, Bootstrap, HeldOutLabels
 from discrim.evaluation.results import ITSELF, Cell, Results, Scores
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.summary import LEVEL, NO_DIFFERENCE, least_score, limits
@@ -179,10 +178,8 @@ class Verdict:
         return self._over(self.against_pca)
 
     def _over(self, other: Contrast | None) -> float:
-        if other is None:
-            return np.nan
         ours = self.reduction_score if self.finding == COSTS else self.shown_score[0]
-        return round(ours, 3) - round(other.score, 3)
+        return np.nan if other is None else round(ours, 3) - round(other.score, 3)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -203,33 +200,24 @@ class PipelineChoice:
 
     n_methods : number of reductions that were compared, with those dropped after the first splits
     n_features : number of columns; 0 if it is not known
+    reductions, partners, pca : positions of the cells with fewer components than columns; of those of all columns, and
+        of a caller's classifier that uses all of them; of those of PCA
     """
 
     table: Scores
     nonlinear: frozenset[str] = frozenset()
     n_methods: int = 0
     n_features: int = 0
+    reductions: list[int] = field(init=False)
+    partners: list[int] = field(init=False)
+    pca: list[int] = field(init=False)
 
-    @cached_property
-    def reductions(self) -> list[int]:
-        """Return the cells with fewer components than columns."""
-        most = self.n_features or np.inf
-        return [at for at, cell in enumerate(self.table.cells) if cell.method != "raw" and cell.k < most]
-
-    @cached_property
-    def partners(self) -> list[int]:
-        """Return the cells of all columns, and those of a caller's classifier that uses all of them."""
-        most = self.n_features or np.inf
-        return [
-            at
-            for at, cell in enumerate(self.table.cells)
-            if cell.method == "raw" or (cell.classifier == ITSELF and cell.k >= most)
-        ]
-
-    @cached_property
-    def pca(self) -> list[int]:
-        """Return the cells of PCA."""
-        return [at for at in self.reductions if self.table.cells[at].method == "pca"]
+    def __post_init__(self) -> None:
+        most, found = self.n_features or np.inf, list(enumerate(self.table.cells))
+        reductions = [at for at, cell in found if cell.method != "raw" and cell.k < most]
+        partners = [at for at, cell in found if cell.method == "raw" or (cell.classifier == ITSELF and cell.k >= most)]
+        pca = [at for at in reductions if self.table.cells[at].method == "pca"]
+        vars(self).update(reductions=reductions, partners=partners, pca=pca)
 
     def best_of(self, members: Sequence[int], scores: Array | None = None) -> int:
         """Return the cell with the highest mean; of equal ones that with fewer components."""
@@ -274,7 +262,7 @@ class PipelineChoice:
         """Return the p value times the number that the better side was chosen from, and times two with PCA."""
         if not test.standard_error > 0:
             return 1.0
-        return min(1.0, float(test.p_value) * self.looked_at(family, test.mean > 0) * self.n_tests)
+        return min(1.0, float(test.p_value) * self.looked_at(family, test.mean > 0) * (1 + bool(self.pca)))
 
     def looked_at(self, family: Sequence[int], ours: bool) -> int:
         """Return the number of methods that the reduction was chosen from, or of lines in the other family."""
@@ -283,25 +271,26 @@ class PipelineChoice:
         rest = {self.table.cells[at].method for at in self.reductions if at not in family}
         return max(len(rest), self.n_methods - (not set(family) & set(self.partners)))
 
-    @property
-    def n_tests(self) -> int:
-        return 1 + bool(self.pca)
+    def contrast(self, chosen: int, family: Sequence[int], drawn: Bootstrap | None = None) -> Contrast | None:
+        """Compare the reduction with the best of a family; return None if it belongs to the family.
 
-    def contrast(self, chosen: int, family: Sequence[int]) -> Contrast | None:
-        """Compare the reduction with the best of a family; return None if it belongs to the family."""
+        drawn : if known, the other's score is that on rows that were not used to choose it from its family
+        """
         if not family or chosen in family or self.table.n_splits < 2:
             return None
         other = self.best_of(family)
         values = self.table.values[chosen] - self.table.values[other]
         test, (low, high) = corrected_t_test(values, self.table.ratio), limits(values, self.table.ratio, -1.0, 1.0)
-        p_value, looked_at = self.p_value(test, family), self.looked_at(family, test.mean > 0)
-        reach = stats.t.isf(LEVEL / 2 / looked_at / self.n_tests, len(values) - 1) * test.standard_error
+        p_value, chances = self.p_value(test, family), self.looked_at(family, test.mean > 0) * (1 + bool(self.pca))
+        reach = stats.t.isf(LEVEL / 2 / chances, len(values) - 1) * test.standard_error
         detectable = float(reach) if test.standard_error > 0 else np.nan
         if p_value < LEVEL:
             finding = HELPS if test.mean > 0 else COSTS
         else:
             finding = AS_WELL if low >= -MARGIN and high <= MARGIN else NOT_SHOWN
         score = float(self.table.values[other].mean())
+        if drawn is not None:
+            score = drawn.score(drawn.choose(lambda scores: self.best_of(family, scores))).mean
         return Contrast(self.table.cells[other], test.mean, low, high, p_value, detectable, finding, score)
 
 
@@ -334,9 +323,8 @@ def verdict_of(results: Results, metric: str, nonlinear: Iterable[str] = ()) -> 
     choice = pipeline_choice(results, metric, nonlinear)
     if choice is None:
         return None
-    found = _judged(
-        choice, metric, HeldOutLabels.from_results(results), 0 if results.facts is None else len(results.facts.codes)
-    )
+    n_rows = 0 if results.facts is None else len(results.facts.codes)
+    found = _judged(choice, metric, HeldOutLabels.from_results(results), n_rows)
     return replace(found, headline=headline(found), sentences=sentences(found))
 
 
@@ -345,21 +333,21 @@ def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None,
     table = choice.table
     taken, chosen = choice.pair(table.values)
     best, linear = choice.best_of(choice.reductions), _linear_instead(choice, chosen)
-    against_raw, against_pca = (choice.contrast(chosen, family) for family in (choice.partners, choice.pca))
-    bias_corrected, majority, reduction_score = None, np.array([]), float(table.values[chosen].mean())
-    classes, confusion = () if held_out is None else held_out.classes, None
+    majority, reduction_score = np.array([]), float(table.values[chosen].mean())
+    confusion, drawn, bias_corrected, recall = None, None, None, {}
     if held_out is not None:
-        confusion = held_out.confusion(table.cells[taken]) if table.cells[taken] in held_out.cells else None
         majority = held_out.majority_scores(metric)
+        if table.cells[taken] in held_out.cells:
+            confusion = held_out.confusion(table.cells[taken])
+            totals = confusion.sum(axis=1)
+            shares = np.diag(confusion) / np.where(totals > 0, totals, np.nan)
+            recall = dict(zip(held_out.classes, shares.tolist(), strict=True))
         if held_out.cells == table.cells and table.n_splits > 1 and metric not in NOT_OF_LABELS:
             drawn = held_out.bootstrap(metric)
             pairs = drawn.choose(choice.pair)
             bias_corrected = drawn.score([one for one, _ in pairs])
             reduction_score = drawn.score([one for _, one in pairs]).mean
-            against_raw, against_pca = (
-                _corrected(contrast, choice, family, drawn)
-                for contrast, family in ((against_raw, choice.partners), (against_pca, choice.pca))
-            )
+    against_raw, against_pca = (choice.contrast(chosen, family, drawn) for family in (choice.partners, choice.pca))
     low, high = limits(table.values[taken], table.ratio, least_score(metric), 1.0)
     return Verdict(
         recommended=table.cells[taken],
@@ -384,20 +372,10 @@ def _judged(choice: PipelineChoice, metric: str, held_out: HeldOutLabels | None,
         n_features=choice.n_features,
         n_rows=n_rows,
         n_splits=table.n_splits,
-        classes=classes,
+        classes=() if held_out is None else held_out.classes,
         confusion=confusion,
-        recall={} if confusion is None else _recall(classes, confusion),
+        recall=recall,
     )
-
-
-def _corrected(
-    contrast: Contrast | None, choice: PipelineChoice, family: Sequence[int], drawn: Bootstrap
-) -> Contrast | None:
-    """Return the contrast with the other's score on rows that were not used to choose it from its family."""
-    if contrast is None:
-        return None
-    chosen = drawn.choose(lambda scores: choice.best_of(family, scores))
-    return replace(contrast, score=drawn.score(chosen).mean)
 
 
 def _linear_instead(choice: PipelineChoice, chosen: int) -> int | None:
@@ -426,20 +404,12 @@ def _finding(
     beats_majority = bias_corrected is not None and len(majority) > 0 and bias_corrected.low > majority.mean()
     # with more test rows than training rows the corrected test has almost no power
     if not beats_majority and len(majority) > 1 and len(majority) == choice.table.n_splits and choice.table.ratio <= 1:
-        best = [choice.best_of(some) for some in (choice.reductions, choice.partners) if some]
-        if not any(_beats(choice, at, majority) for at in (chosen, *best)):
+        for at in (chosen, *(choice.best_of(some) for some in (choice.reductions, choice.partners) if some)):
+            gaps = choice.table.values[at] - majority
+            test = corrected_t_test(gaps, choice.table.ratio, alternative="greater")
+            tried = len(choice.partners) if at in choice.partners else choice.n_methods
+            if test.p_value * max(1, tried) < LEVEL:
+                break
+        else:
             return NO_SIGNAL
     return NOT_SHOWN if raw is None else raw.finding
-
-
-def _beats(choice: PipelineChoice, at: int, majority: Array) -> bool:
-    """Return True if a pipeline is significantly better than the largest class, adjusted for its choice."""
-    test = corrected_t_test(choice.table.values[at] - majority, choice.table.ratio, alternative="greater")
-    tried = len(choice.partners) if at in choice.partners else choice.n_methods
-    return bool(test.p_value * max(1, tried) < LEVEL)
-
-
-def _recall(classes: Sequence[str], confusion: NDArray[np.intp]) -> dict[str, float]:
-    totals = confusion.sum(axis=1)
-    shares = np.diag(confusion) / np.where(totals > 0, totals, np.nan)
-    return dict(zip(classes, shares.tolist(), strict=True))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from discrim.evaluation.classifiers import CLASSIFIERS
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.results import ITSELF, Cell
-from discrim.evaluation.summary import METRICS, Difference, Line
+from discrim.evaluation.summary import METRICS, Line
 from discrim.tables.table_error import plural
 
 if TYPE_CHECKING:
@@ -49,12 +49,11 @@ def headline(found: Verdict) -> str:
     """Return the verdict in a few words."""
     columns = plural(found.n_features, "column") if found.n_features else "all columns"
     components = in_components(found.reduction.k)
-    as_good = f"{components} {'is' if found.reduction.k == 1 else 'are'} as good as {columns}"
     not_shown = f"No difference between {components} and {columns} can be shown with {_rows(found)}"
     return {
         HELPS: f"Reducing helps: {components} instead of {columns}",
         COSTS: f"Keep your {columns}",
-        AS_WELL: as_good,
+        AS_WELL: f"{components} {'is' if found.reduction.k == 1 else 'are'} as good as {columns}",
         NOT_SHOWN: not_shown if found.against_raw is not None else f"{components}, not compared with {columns}",
         NO_SIGNAL: "No signal: nothing is better than predicting the largest class",
     }[found.finding]
@@ -62,53 +61,42 @@ def headline(found: Verdict) -> str:
 
 def sentences(found: Verdict) -> tuple[str, ...]:
     """Return what to do; compared with what, by how much and how sure; what it is good for."""
+    cell, (score, low, high, _) = found.recommended, found.shown_score
     if found.finding == NO_SIGNAL:
-        return _without_signal(found)
-    return tuple(filter(None, (_what_to_do(found), _against_all_columns(found), _good_for(found))))
-
-
-def _without_signal(found: Verdict) -> tuple[str, ...]:
-    best, score = found.recommended, found.shown_score[0]
-    rows = _rows(found, "the rows")
-    return (
-        f"Nothing is significantly better than predicting the largest class ({percent(found.majority)}).",
-        f"The columns may hold no information about the classes, or {rows} may be too few.",
-        f"The simplest of the pipelines with similar scores is {best.method} with {in_components(best.k)}, judged by "
-        f"{judge(best)} ({percent(score)}).",
-    )
-
-
-def _what_to_do(found: Verdict) -> str:
-    cell, name = found.recommended, METRICS[found.metric]
-    score, low, high, _ = found.shown_score
-    interval = "" if math.isnan(low) else f" (95 % interval {between(low, high)})"
+        return (
+            f"Nothing is significantly better than predicting the largest class ({percent(found.majority)}).",
+            f"The columns may hold no information about the classes, or {_rows(found, 'the rows')} may be too few.",
+            f"The simplest of the pipelines with similar scores is {cell.method} with {in_components(cell.k)}, judged "
+            f"by {judge(cell)} ({percent(score)}).",
+        )
+    reached = f"{percent(score)} {METRICS[found.metric]}"
+    reached += "" if math.isnan(low) else f" (95 % interval {between(low, high)})"
+    columns = plural(found.n_features, "column") if found.n_features else "columns"
+    to_do = f"Use {in_components(cell.k)} of {cell.method}: {reached}, judged by {judge(cell)} on held-out rows."
     if found.finding == COSTS:
-        partner = _partner(cell)
-        return f"Keep your {_columns(found)}: {partner} has {percent(score)} {name}{interval} on held-out rows."
-    use = f"Use {in_components(cell.k)} of {cell.method}: {percent(score)} {name}{interval}"
-    return f"{use}, judged by {judge(cell)} on held-out rows."
+        to_do = f"Keep your {columns}: {_partner(cell)} has {reached} on held-out rows."
+    return tuple(filter(None, (to_do, _against_all_columns(found, columns), _good_for(found))))
 
 
-def _against_all_columns(found: Verdict) -> str:
+def _against_all_columns(found: Verdict, columns: str) -> str:
     raw = found.against_raw
     if raw is None:
         why = "no classifier of all columns has a result on every split"
         if found.n_splits < 2:
             why = f"{plural(found.n_splits, 'split')} cannot show whether they differ"
-        return f"There is no comparison with all {_columns(found)}: {why}."
-    score = found.shown_score[0] if found.finding != COSTS else found.reduction_score
+        return f"There is no comparison with all {columns}: {why}."
     gap, sure = f"{signed(found.over_raw)} points", in_p(raw.p_value)
     theirs = f"{_partner(raw.other)} has {percent(raw.score)}"
-    subject = "It is" if found.reduction.k == 1 else "They are"
     if raw.finding == COSTS:
         ours = f"{in_components(found.reduction.k)} of {found.reduction.method}"
-        return f"The best reduction, {ours}, has {percent(score)} (difference {gap}, {sure})."
+        return f"The best reduction, {ours}, has {percent(found.reduction_score)} (difference {gap}, {sure})."
     if raw.finding == HELPS:
-        return f"Reducing helps: on all {_columns(found)}, {theirs} (difference {gap}, {sure})."
+        return f"Reducing helps: on all {columns}, {theirs} (difference {gap}, {sure})."
     if raw.finding == AS_WELL:
-        return f"{subject} as good as all {_columns(found)}: {theirs} (difference {gap}, {sure})."
+        subject = "It is" if found.reduction.k == 1 else "They are"
+        return f"{subject} as good as all {columns}: {theirs} (difference {gap}, {sure})."
     return (
-        f"No difference from all {_columns(found)} can be shown with {_rows(found)}: {theirs} (difference {gap}, "
+        f"No difference from all {columns} can be shown with {_rows(found)}: {theirs} (difference {gap}, "
         f"{_range(raw)}, {sure})."
     )
 
@@ -134,17 +122,10 @@ def _good_for(found: Verdict) -> str:
     loadings = "The components are weighted sums of the columns (loadings)" if ours.method in METHODS else ""
     if pca is None:
         return f"{loadings}." if loadings else ""
+    differs = {HELPS: "which is worse", COSTS: "which is better"}.get(pca.finding)
     best = f"the best PCA, with {in_components(pca.other.k)}, has {percent(pca.score)}"
-    by_finding = {
-        HELPS: f"{best}, which is worse ({in_p(pca.p_value)})",
-        COSTS: f"{best}, which is better ({in_p(pca.p_value)})",
-    }
-    sentence = by_finding.get(pca.finding, f"{best} (not significantly different)")
-    return f"{loadings}; {sentence}." if loadings else f"{sentence[0].upper()}{sentence[1:]}."
-
-
-def _columns(found: Verdict) -> str:
-    return plural(found.n_features, "column") if found.n_features else "columns"
+    best += f", {differs} ({in_p(pca.p_value)})" if differs else " (not significantly different)"
+    return f"{loadings}; {best}." if loadings else f"{best[0].upper()}{best[1:]}."
 
 
 def _rows(found: Verdict, otherwise: str = "these rows") -> str:
@@ -230,11 +211,16 @@ def printed(found: Comparison, *, everything: bool = False) -> str:
 def table_lines(found: Comparison, everything: bool = False) -> list[str]:
     """Return the ranked table as text; with all lines also a table of every kind of score."""
     lines, taken = shown(found, everything), None if found.verdict is None else found.verdict.recommended
-    names = [[short_name(line.method), short_name(line.classifier, 11), str(line.k)] for line in lines]
-    ranked = [
-        [TAKEN if line.cell == taken else "", *name, _score(line), _gap(line.against_raw), _gap(line.against_pca)]
-        for name, line in zip(names, lines, strict=True)
-    ]
+    marks = {"better": BETTER, "worse": WORSE}
+    names, ranked = [], []
+    for line in lines:
+        names.append([short_name(line.method), short_name(line.classifier, 11), str(line.k)])
+        interval = f" ({between(line.low, line.high)})" if line.n_splits > 1 else ""
+        gaps = [
+            "" if one is None else f"{signed(one.mean)} {marks.get(one.verdict, ' ')}"
+            for one in (line.against_raw, line.against_pca)
+        ]
+        ranked.append([TAKEN if line.cell == taken else "", *names[-1], f"{hundred(line.mean)}{interval}", *gaps])
     metric = METRICS[found.metric] if len(METRICS[found.metric]) < LONG_METRIC else _KINDS[found.metric]
     table = _plain_table([*_NAMES, f"{metric} %", "vs raw", "vs PCA"], ranked)
     if everything:
@@ -298,7 +284,11 @@ def explanation(found: Comparison, everything: bool = False) -> str:
 def doubts(found: Comparison) -> list[str]:
     """Return failures, doubts, skipped and dropped methods, and methods that were fitted on a sample, a line each."""
     lines = [f"{one.status}: {one.method}, {plural(one.trials, 'trial')}: {one.reason}" for one in found.notes]
-    return lines + dropped_and_joined(found.lines) + _samples(found)
+    tried = {row.cell.method for row in found.rows} | {row.cell.classifier for row in found.rows}
+    samples: list[Any] = [one for one in METHODS.values() if one.note]
+    samples += [one for one in CLASSIFIERS.values() if found.sizes.get("train", 0) > one.most_rows]
+    notes = [f"note: {one.name} is {one.note}" for one in samples if one.name in tried]
+    return lines + dropped_and_joined(found.lines) + notes
 
 
 def dropped_and_joined(table: Sequence[Line]) -> list[str]:
@@ -311,46 +301,22 @@ def dropped_and_joined(table: Sequence[Line]) -> list[str]:
         names = [line.method + f" ({line.classifier})" * (line.method in left) for line in gone]
         listed, splits = ", ".join(dict.fromkeys(names)), min(line.n_splits for line in gone)
         lines.append(f"Dropped after {plural(splits, 'split')}, far behind the best: {listed}.")
-    same: dict[tuple[str, tuple[str, ...]], dict[int, list[str]]] = {}
+    same: dict[tuple[str, ...], dict[int, list[str]]] = {}
     for line in table:
         if line.same:
-            same.setdefault((line.method, line.same), {}).setdefault(line.k, []).append(line.classifier)
-    return lines + [_joined((name, *others), judges) for (name, others), judges in same.items()]
-
-
-def _joined(names: Sequence[str], judges: Mapping[int, Sequence[str]]) -> str:
-    """Return which methods share their lines of the table; judges : those of the lines, by number of components."""
-    places = [f"{in_components(k)} ({_in_a_row(of_k)})" for k, of_k in judges.items()]
-    lines = "one line" if sum(map(len, judges.values())) == 1 else "these lines"
-    return f"{_in_a_row(names)} predict the same labels with {_in_a_row(places)}; they share {lines} of the table."
+            same.setdefault((line.method, *line.same), {}).setdefault(line.k, []).append(line.classifier)
+    for methods, judges in same.items():
+        places = [f"{in_components(k)} ({_in_a_row(of_k)})" for k, of_k in judges.items()]
+        shared = "one line" if sum(map(len, judges.values())) == 1 else "these lines"
+        which = f"{_in_a_row(methods)} predict the same labels with {_in_a_row(places)}"
+        lines.append(f"{which}; they share {shared} of the table.")
+    return lines
 
 
 def _in_a_row(names: Iterable[str]) -> str:
     """Return names as in a sentence: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def _samples(found: Comparison) -> list[str]:
-    """Return which methods and classifiers were fitted on a sample of the training rows."""
-    tried = {row.cell.method for row in found.rows} | {row.cell.classifier for row in found.rows}
-    noted = [f"note: {name} is {method.note}" for name, method in METHODS.items() if name in tried and method.note]
-    rows = found.sizes.get("train", 0)
-    return noted + [
-        f"note: {name} is {one.note}" for name, one in CLASSIFIERS.items() if name in tried and rows > one.most_rows
-    ]
-
-
-def _score(line: Line) -> str:
-    interval = f" ({between(line.low, line.high)})" if line.n_splits > 1 else ""
-    return f"{hundred(line.mean)}{interval}"
-
-
-def _gap(found: Difference | None) -> str:
-    if found is None:
-        return ""
-    mark = {"better": BETTER, "worse": WORSE}.get(found.verdict, " ")
-    return f"{signed(found.mean)} {mark}"
 
 
 def _plain_table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:

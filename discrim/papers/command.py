@@ -11,10 +11,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from discrim.cli.exit_codes import SOME_FAILED, require_apart
+from discrim.cli.comparing import require_place, typed_command
 from discrim.cli.options import Jobs, StorePath
-from discrim.cli.reporting import require_place, typed_command
-from discrim.cli.screen import out, plain_table, progress_bar, say
+from discrim.cli.screen import SOME_FAILED, out, plain_table, progress_bar, require_apart, say
 from discrim.evaluation.run import opened_store
 from discrim.papers.page import printed_line, write_reproduction
 from discrim.papers.reproduce import Claim, Outcome, judged, reproduced, summary

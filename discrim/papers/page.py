@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from discrim.evaluation.statistics import corrected_interval
 from discrim.papers.reproduce import Outcome, first_direction, fitted_features, fitted_hyperplane, summary
 from discrim.papers.study import PrintedTable, Study
-from discrim.report.chart import Axis, Chart, Mark
+from discrim.report.chart import Axis, Chart, Mark, Words, figure_json
 from discrim.report.page import framed
-from discrim.report.payload import Words, figure_json
 from discrim.tables.writing import whole_file
 
 Charts = Iterator[tuple[str, Chart]]  # each with its name in the menu
@@ -221,16 +220,6 @@ class PrintedLine(NamedTuple):
     sorted: list[str]  # the four as numbers, empty if there is none
 
 
-class Part(NamedTuple):
-    """Table or figure of the paper."""
-
-    title: str
-    lines: list[PrintedLine]
-    summary: str
-    menu: list[str]  # names of a figure's charts
-    drawn: str
-
-
 def write_reproduction(
     study: Study,
     outcomes: Sequence[Outcome],
@@ -248,15 +237,15 @@ def write_reproduction(
 def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, absent: Mapping[str, str]) -> str:
     """Return the page as text."""
     words = Words()
-    parts: list[Part] = []
+    parts: list[dict[str, Any]] = []
     charts: dict[str, Any] = {}
     for title, group in groupby(outcomes, key=lambda one: one.table.title):
         some = list(group)
         drawn = list(figure_charts(study, some[0].table, some)) if some[0].table.drawn else []
         charts[f"part-{len(parts)}"] = figure_json({(at,): chart for at, (_, chart) in enumerate(drawn)}, words)
-        lines = [printed_line(one, study.tolerance) for one in some]
-        menu = [name for name, _ in drawn]
-        parts.append(Part(title, lines, summary(some, study.tolerance), menu, some[0].table.drawn))
+        part = {"title": title, "summary": summary(some, study.tolerance), "drawn": some[0].table.drawn}
+        part["lines"] = [printed_line(one, study.tolerance) for one in some]
+        parts.append(part | {"menu": [name for name, _ in drawn]})  # names of a figure's charts
     agreement = agreement_chart(outcomes)
     charts["agreement"] = figure_json({(): agreement} if agreement else {}, words)
     return framed(

@@ -7,6 +7,7 @@ the split, rows centred, classifiers with an intercept).
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,15 +18,116 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.evaluation.classifiers import named
 from discrim.evaluation.plan import Grid
 from discrim.evaluation.results import Cell, Result, Scores
 from discrim.evaluation.run import Memory, Progress, run
+from discrim.evaluation.statistics import paired_t_test, sign_test
 from discrim.evaluation.store import Store
-from discrim.evaluation.summary import Difference, adjusted, cell_difference
+from discrim.evaluation.summary import LEVEL, Difference, adjusted, cell_difference
 from discrim.papers.conventions import ALL_CLASSIFIERS, ALL_METHODS, any_classifier, any_method
-from discrim.papers.measures import Measure, measure_of
 from discrim.papers.study import Names, PrintedCell, PrintedTable, Study
 from discrim.tables.labelled_table import LabelledTable
+
+Near = Callable[[PrintedCell, float, float], bool]  # arguments: a printed cell, our figure, the study's tolerance
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Measure that a paper prints.
+
+    of : function of a cell's rows (and its opponent's if `paired`) that returns one figure, or one for each split
+    near : True if ours is near the printed figure; None if the measure has no tolerance
+    within : text that describes `near` for a tolerance
+    shown : format of a figure
+    """
+
+    of: Callable[..., Any]
+    near: Near | None = None
+    within: Callable[[float], str] = str
+    shown: str = ".2f"
+    unit: str = ""
+    paired: bool = False
+
+
+def _accuracies(rows: list[Result]) -> NDArray[np.float64]:
+    return np.array([100 * row.scores["accuracy"] for row in rows])
+
+
+def _differences(rows: list[Result], others: list[Result]) -> NDArray[np.float64]:
+    """Return the difference of accuracy in points for each split that both have."""
+    by_split: dict[int, list[float]] = defaultdict(list)
+    for of in (rows, others):
+        for row in of:
+            by_split[row.split].append(100 * row.scores["accuracy"])
+    return np.array([ours - theirs for ours, theirs in (both for both in by_split.values() if len(both) == 2)])
+
+
+def _tested(figure: Callable[[NDArray[np.float64]], float], least: int) -> Callable[..., Any]:
+    """Return a function that tests the differences; it returns [] if fewer than `least` splits have both."""
+
+    def of(rows: list[Result], others: list[Result]) -> Any:
+        differences = _differences(rows, others)
+        return float(figure(differences)) if len(differences) >= least else []
+
+    return of
+
+
+def _f_measure(rows: list[Result], *, smaller: bool) -> Any:
+    """Return 2TP / (2TP + FP + FN) of the smaller or larger class over the test rows of all folds."""
+    if not rows:
+        return []
+    hits, actual, predicted = (
+        np.sum([row.scores[name] for row in rows], axis=0) for name in ("hits", "actual", "predicted")
+    )
+    at = actual.argmin() if smaller else actual.argmax()
+    return float(2 * hits[at] / (actual[at] + predicted[at]))
+
+
+def _score(name: str) -> Callable[[list[Result]], NDArray[np.float64]]:
+    return lambda rows: np.array([row.scores[name] for row in rows if name in row.scores])
+
+
+def _in_points(cell: PrintedCell, ours: float, tolerance: float) -> bool:
+    """Return whether ours is within one printed deviation or, if none is printed, within the study's tolerance."""
+    reach = tolerance if math.isnan(cell.printed_deviation) else cell.printed_deviation
+    return abs(ours - cell.printed) <= reach + 1e-9
+
+
+def _within_points(tolerance: float) -> str:
+    return "within one printed deviation" if math.isinf(tolerance) else f"within {tolerance:g} points of print"
+
+
+def _f(smaller: bool) -> Measure:
+    return Measure(
+        lambda rows: _f_measure(rows, smaller=smaller),
+        lambda cell, ours, tolerance: abs(ours - cell.printed) <= tolerance / 100 + 1e-9,
+        lambda tolerance: f"within {tolerance / 100:g} of print",
+    )
+
+
+MEASURES: dict[str, Measure] = {
+    "accuracy": Measure(_accuracies, _in_points, _within_points, unit="points"),
+    "error": Measure(lambda rows: 100 - _accuracies(rows), _in_points, _within_points, unit="points"),
+    "F smaller": _f(smaller=True),
+    "F larger": _f(smaller=False),
+    "sign p": Measure(
+        _tested(lambda differences: sign_test(differences).p_value, 1),
+        lambda cell, ours, tolerance: (cell.printed < LEVEL) == (ours < LEVEL),
+        lambda tolerance: f"on the printed side of p = {LEVEL:g}",
+        ".4g",
+        paired=True,
+    ),
+    "t": Measure(_tested(lambda differences: paired_t_test(differences).statistic, 2), paired=True),
+    "margin": Measure(_score("margin"), shown=".4g"),
+    "reconstruction error": Measure(_score("reconstruction_error"), shown=".4g"),
+    "shift": Measure(_score("shift"), shown="g"),
+}
+
+
+def measure_of(cell: PrintedCell) -> Measure:
+    return named(cell.measure, MEASURES, "measure")
+
 
 RowsByCell = Mapping[Cell, list[Result]]
 
@@ -249,42 +351,28 @@ def _n_failed(rows: list[Result]) -> int:
 
 def summary(outcomes: list[Outcome], tolerance: float) -> str:
     """Describe how many cells agree, by measure, and by how much they differ; a missing cell does not agree."""
-    parts = []
-    judged = [one for one in outcomes if one.near_print(tolerance) is not None]
-    for within, some in _by_meaning(judged, tolerance):
-        near = sum(bool(one.near_print(tolerance)) for one in some)
-        parts.append(f"{near} of {len(some)} cells ({near / len(some):.0%}) {within}{_distance(some)}")
-    parts += [_against_reference(outcomes)]
-    parts += [_fewer_splits(outcomes)]
-    missing = sum(one.missing for one in outcomes)
-    if missing:
-        parts.append(f"{missing} cell{'' if missing == 1 else 's'} without a result")
-    return "; ".join(filter(None, parts)) or "no printed figures to compare with"
 
-
-def _by_meaning(outcomes: list[Outcome], tolerance: float) -> Iterable[tuple[str, list[Outcome]]]:
     def meaning(one: Outcome) -> str:
-        printed = not np.isnan(one.cell.printed_deviation)
-        return one.measure.within(np.inf if printed else tolerance)
+        return one.measure.within(tolerance if np.isnan(one.cell.printed_deviation) else np.inf)
 
-    return [(words, list(some)) for words, some in groupby(sorted(outcomes, key=meaning), key=meaning)]
-
-
-def _distance(outcomes: list[Outcome]) -> str:
-    points = [abs(one.off) for one in outcomes if one.measure.unit and not one.missing]
-    return f", mean difference {np.mean(points):.2f} points" if points else ""
-
-
-def _fewer_splits(outcomes: list[Outcome]) -> str:
+    parts = []
+    near_print = [one for one in outcomes if one.near_print(tolerance) is not None]
+    for within, group in groupby(sorted(near_print, key=meaning), key=meaning):
+        some = list(group)
+        near = sum(bool(one.near_print(tolerance)) for one in some)
+        points = [abs(one.off) for one in some if one.measure.unit and not one.missing]
+        distance = f", mean difference {np.mean(points):.2f} points" if points else ""
+        parts.append(f"{near} of {len(some)} cells ({near / len(some):.0%}) {within}{distance}")
+    known = [one for one in outcomes if not np.isnan(one.cell.reference_deviation) and not one.missing]
+    if known:
+        agree = sum(one.near_reference for one in known)
+        parts.append(f"{agree} of {len(known)} ({agree / len(known):.0%}) within one deviation of the reference")
     done: dict[int, tuple[int, int]] = {}
     for one in outcomes:
         most, _ = done.get(id(one.table), (0, 0))
         done[id(one.table)] = max(most, one.n_splits), one.table.splits
-    fewer = sorted({f"{n} of {splits}" for n, splits in done.values() if 0 < n < splits})
-    return f"{' or '.join(fewer)} splits" if fewer else ""
-
-
-def _against_reference(outcomes: list[Outcome]) -> str:
-    known = [one for one in outcomes if not np.isnan(one.cell.reference_deviation) and not one.missing]
-    agree = sum(one.near_reference for one in known)
-    return f"{agree} of {len(known)} ({agree / len(known):.0%}) within one deviation of the reference" if known else ""
+    if fewer := sorted({f"{n} of {splits}" for n, splits in done.values() if 0 < n < splits}):
+        parts.append(f"{' or '.join(fewer)} splits")
+    if missing := sum(one.missing for one in outcomes):
+        parts.append(f"{missing} cell{'' if missing == 1 else 's'} without a result")
+    return "; ".join(parts) or "no printed figures to compare with"

@@ -6,8 +6,7 @@ The run of a comparison keeps these models. Results from a store have none; then
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,18 +16,17 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from discrim.evaluation.classifiers import named
 from discrim.evaluation.comparison import Comparison
-from discrim.evaluation.methods import METHODS, RAW
+from discrim.evaluation.methods import RAW
 from discrim.evaluation.summary import Line
 from discrim.evaluation.trial import SplitData
 from discrim.registry import Method
+from discrim.report.features import LoadingsValues, SeparationValues
 from discrim.report.fitted import class_codes, for_plotting, natural, reducer_of, scores_of
-from discrim.report.importance import SeparationValues
-from discrim.report.loadings import LoadingsValues
-from discrim.report.margin_distribution import MarginValues
 from discrim.report.projection import LEAST_SHARE, ProjectionValues
+from discrim.report.rows import MarginValues
 from discrim.report.spectrum import SpectrumValues
 
-MOST_COMPONENTS = 5
+MOST_COMPONENTS, MOST_POINTS = 5, 500
 CLASSIFIERS_VIEW = "posterior-map"  # not linear; shown with the best linear map, even if it was not compared
 MOST_ROWS_OF_A_VIEW = 2_500  # a map that was not compared is fitted on at most so many rows
 NEIGHBOURS = 5
@@ -79,22 +77,6 @@ class Confusions:
         return len(self.matrix) <= MOST_OF_A_MATRIX
 
 
-class PageBudget(NamedTuple):
-    """Number of methods and of drawn points per data set, so that the page stays small."""
-
-    methods: int = 8
-    points: int = 500
-
-    @classmethod
-    def for_datasets(cls, n_datasets: int) -> PageBudget:
-        """Return the share of one data set in the points and methods of a page."""
-        methods = 8 if n_datasets <= 4 else 4 if n_datasets <= 16 else 2
-        return cls(methods, max(60, ALONE.points // max(1, n_datasets)))
-
-
-ALONE = PageBudget()
-
-
 @dataclass(frozen=True, eq=False)
 class MapView:
     """Rows on the components of a model, and predictions of five nearest neighbours there for held-out rows.
@@ -107,26 +89,16 @@ class MapView:
     confusions: Confusions
 
 
-@dataclass(frozen=True, eq=False)
-class MethodMap:
-    """Maps of one method: `flat` with two components (or the only one), `deep` with three if there are so many."""
+class MethodMap(NamedTuple):
+    """Maps of one method: with two components (or the only one), then with three if there are so many."""
 
     method: str
     linear: bool
-    flat: MapView
-    deep: MapView | None
-
-    @property
-    def views(self) -> list[MapView]:
-        return [self.flat] if self.deep is None else [self.flat, self.deep]
-
-    @property
-    def label(self) -> str:
-        return f"{self.method}: {100 * self.flat.confusions.accuracy:.1f} %"
+    accuracy: float
+    views: Sequence[MapView]
 
 
-@dataclass(frozen=True, eq=False)
-class MethodView:
+class MethodView(NamedTuple):
     """Model of one method on the first split; `line` is its best line of results."""
 
     line: Line
@@ -152,6 +124,11 @@ class Looks:
     separations: list[SeparationValues] = field(default_factory=list)
 
 
+def page_budget(n_datasets: int) -> tuple[int, int]:
+    """Return the numbers of methods and of drawn points per data set, so that the page stays small."""
+    return 8 if n_datasets <= 4 else 4 if n_datasets <= 16 else 2, max(60, MOST_POINTS // n_datasets)
+
+
 def lines_shown(results: Comparison, most: int = 8) -> list[Line]:
     """Return the best line of each reduction, the recommended one first, at most so many; PCA is always among them."""
     best: dict[str, Line] = {}
@@ -165,51 +142,43 @@ def lines_shown(results: Comparison, most: int = 8) -> list[Line]:
     return chosen
 
 
-def looks_of(results: Comparison, budget: PageBudget = ALONE) -> Looks:
+def looks_of(results: Comparison, n_datasets: int = 1) -> Looks:
     """Return the pictures of every shown method, and the errors of those that could not be shown."""
     if results.grid is None:
         return Looks()
+    most_methods, points = page_budget(n_datasets)
     table, data, found = results.grid.table, results.first_split(), Looks()
     maps: list[MethodMap] = []
-    for line in lines_shown(results, budget.methods):
-        with _refusals(line.method, found.refused):
-            method = named(line.method, results.methods, "method")
-            models = Models(method, data, max(line.curve), dict(results.models.get(line.method, {})))
-            found.methods.append(_method_view(line, models, table.feature_names, budget))
-            maps.append(_map(line.method, models, budget))
-            if line.method == CLASSIFIERS_VIEW:
-                found.separations.extend(_separations(models, table.feature_names))
-    if CLASSIFIERS_VIEW not in {one.method for one in maps} and len(data.y_train) <= MOST_ROWS_OF_A_VIEW:
-        with _refusals(CLASSIFIERS_VIEW, found.refused):
-            models = Models(METHODS[CLASSIFIERS_VIEW], data, 2, {})
-            maps.append(_map(CLASSIFIERS_VIEW, models, budget, most=2))
-            found.separations.extend(_separations(models, table.feature_names))
+    shown: list[tuple[str, Line | None]] = [(line.method, line) for line in lines_shown(results, most_methods)]
+    if CLASSIFIERS_VIEW not in dict(shown) and len(data.y_train) <= MOST_ROWS_OF_A_VIEW:
+        shown.append((CLASSIFIERS_VIEW, None))  # as a map only
+    for name, line in shown:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the trials have noted those that matter
+                method, kept = named(name, results.methods, "method"), dict(results.models.get(name, {}))
+                models = Models(method, data, max(line.curve) if line else 2, kept if line else {})
+                if line:
+                    found.methods.append(_method_view(line, models, table.feature_names, 2 * points))
+                maps.append(_map(name, models, points, most=3 if line else 2))
+                if name == CLASSIFIERS_VIEW:
+                    found.separations.extend(_separations(models, table.feature_names))
+        except Exception as error:  # the page is written without this method
+            found.refused.append(f"{name}: {type(error).__name__}: {' '.join(str(error).split())}")
     names = np.arange(1, table.n_samples + 1) if table.ids is None else np.asarray(table.ids)
     train, test = ([str(name) for name in names[part].tolist()] for part in results.grid.splits[0])
-    first = found.methods[0].line.method if found.methods else ""
-    return Looks(found.methods, _in_order(maps, first), (train, test), found.refused, found.separations)
+    ahead = found.methods[0].line.method if found.methods else ""
+    return replace(found, maps=maps_in_order(maps, ahead), rows=(train, test))
 
 
-@contextmanager
-def _refusals(method: str, refused: list[str]) -> Iterator[None]:
-    """Add an error of a method to `refused`, so that the page is written without it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the trials have noted those that matter
-            yield
-    except Exception as error:
-        refused.append(f"{method}: {type(error).__name__}: {' '.join(str(error).split())}")
-
-
-def _method_view(line: Line, models: Models, names: Sequence[str], budget: PageBudget) -> MethodView:
-    data, model = models.data, models.model(line.k)
+def _method_view(line: Line, models: Models, names: Sequence[str], most_rows: int) -> MethodView:
+    data, model, name = models.data, models.model(line.k), line.method
     parts = (data.train, data.y_train, data.test, data.y_test)
     shown: dict[str, Any] = {"most_components": min(line.k, MOST_COMPONENTS), "linear": models.method.linear}
-    margins = MarginValues.from_estimator(model, *parts, n_components=line.k, most_rows=2 * budget.points)
+    margins = MarginValues.from_estimator(model, *parts, n_components=line.k, most_rows=most_rows)
     loadings = LoadingsValues.from_estimator(model, data.train, names=names, **shown)
     largest = models.model(models.largest)
     spectrum = SpectrumValues.from_estimator(largest, data.train, data.y_train, chosen=line.k)
-    name = line.method
     return MethodView(
         line, replace(margins, method=name), replace(loadings, method=name), replace(spectrum, method=name)
     )
@@ -218,25 +187,26 @@ def _method_view(line: Line, models: Models, names: Sequence[str], budget: PageB
 # ---------------------------------------------------------------------- maps
 
 
-def _map(name: str, models: Models, budget: PageBudget, most: int = 3) -> MethodMap:
-    flat, deep = _view(models.model(2), 2, models.data, name, budget.points), None
+def _map(name: str, models: Models, points: int, most: int) -> MethodMap:
+    """Return the maps of a method; that with three components has half the points, because these have three numbers."""
+    views = [_view(models.model(2), 2, models.data, name, points)]
     if models.serves(most) and scores_of(models.model(most), models.data.test[:1]).shape[1] > 2:
-        deep = _view(models.model(most), 3, models.data, name, budget.points // 2)
-    return MethodMap(name, models.method.linear, flat, deep)
+        views.append(_view(models.model(most), 3, models.data, name, points // 2))
+    return MethodMap(name, models.method.linear, views[0].confusions.accuracy, views)
 
 
 def _view(model: Any, k: int, data: SplitData, name: str, points: int) -> MapView:
     drawn = for_plotting(model)
     parts = (data.train, data.y_train, data.test, data.y_test)
     values = ProjectionValues.from_estimator(drawn, *parts, most_points=points, most_components=k)
-    values = replace(values, method=name)
     train, test = (scores_of(drawn, rows)[:, :k] for rows in (data.train, data.test))
     judge = KNeighborsClassifier(min(NEIGHBOURS, len(train))).fit(train, data.y_train)
     predicted = judge.predict(test)
     _, (_, actual, found) = class_codes(data.y_train, data.y_test, predicted)
     matrix = np.zeros((len(values.classes),) * 2, dtype=np.intp)
     np.add.at(matrix, (actual, found), 1)
-    return MapView(values, tuple(str(label) for label in predicted.tolist()), Confusions(values.classes, matrix))
+    confusions = Confusions(values.classes, matrix)
+    return MapView(replace(values, method=name), tuple(str(label) for label in predicted.tolist()), confusions)
 
 
 def _separations(models: Models, names: Any) -> list[SeparationValues]:
@@ -250,11 +220,10 @@ def _separations(models: Models, names: Any) -> list[SeparationValues]:
     return [SeparationValues.from_estimator(model, data.train, data.y_train, pair, names=names) for pair in labels]
 
 
-def _in_order(maps: list[MethodMap], recommended: str) -> list[MethodMap]:
+def maps_in_order(maps: Sequence[MethodMap], recommended: str) -> list[MethodMap]:
     """Return the recommended method's map first, then the best linear one, the posterior map, and the others."""
-    ranked = sorted(maps, key=lambda one: -one.flat.confusions.accuracy)
-    linear = next((one.method for one in ranked if one.linear), "")
-    ahead = [recommended, linear, CLASSIFIERS_VIEW]
+    ranked = sorted(maps, key=lambda one: -one.accuracy)
+    ahead = [recommended, next((one.method for one in ranked if one.linear), ""), CLASSIFIERS_VIEW]
     return sorted(ranked, key=lambda one: ahead.index(one.method) if one.method in ahead else len(ahead))
 
 
@@ -285,18 +254,15 @@ class Models:
             return self.kept[top]
         if k not in self.kept and k < top and self.method.resizes:
             self.kept[k] = self.kept[top].with_components(k)
-        if k not in self.kept:
-            count = min(max(k, self.largest, 3), most) if nested else k  # three for a map with three components
-            self.kept[count] = self._fitted(count)
-            return self.kept[count]
-        return self.kept[k]
-
-    def _fitted(self, k: int) -> Any:
-        """Fit with k components, or with the largest number below k that the rows allow."""
-        for count in range(k, 0, -1):
+        if k in self.kept:
+            return self.kept[k]
+        count = min(max(k, self.largest, 3), most) if nested else k  # three for a map with three components
+        for fewer in range(count, 0, -1):
             try:
-                return self.data.fit(self.method, count)
-            except ValueError:
-                if count == 1:
+                self.kept[count] = self.data.fit(self.method, fewer)
+            except ValueError:  # the rows allow fewer
+                if fewer == 1:
                     raise
-        raise ValueError(f"{self.method.name} has no components for these rows.")
+            else:
+                break
+        return self.kept[count]

@@ -1,7 +1,7 @@
 """Report: one self-contained HTML file with text, tables, charts as JSON, and the scripts that draw them.
 
 The page makes no connection: its content policy allows only its own scripts, by their hash. Names are read from files,
-so the templates escape them, and `payload.as_json` escapes values. The charts are drawn by plotly.js; its part for
+so the templates escape them, and `chart.as_json` escapes values. The charts are drawn by plotly.js; its part for
 points, lines and bars is in `vendor`, in the version that the page was tested with.
 """
 
@@ -11,18 +11,24 @@ import base64
 import hashlib
 import importlib
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
+from discrim.engines.table_files import is_large
 from discrim.evaluation.comparison import Comparison
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.permutation import PermutationTest
+from discrim.evaluation.pipelines import Recommendation, build_pipeline
+from discrim.evaluation.resampling import PermutationTest
 from discrim.evaluation.summary import METRICS, Line
+from discrim.evaluation.trial import numbers_of_folds
 from discrim.evaluation.wording import (
     BETTER,
     WORSE,
@@ -34,21 +40,103 @@ from discrim.evaluation.wording import (
     percent,
     signed,
 )
-from discrim.report.accuracy_curves import AccuracyCurveValues
-from discrim.report.chart import Axis, Chart, Mark, shortened
-from discrim.report.critical_difference import CriticalDifferenceValues
-from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, Looks, MapView, PageBudget, looks_of
+from discrim.report.chart import NAME, Axis, Chart, Charts, Mark, Words, as_json, figure_json, short_numbers, shortened
+from discrim.report.features import LoadingsValues
+from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, Looks, MapView, looks_of
 from discrim.report.fitted import natural
-from discrim.report.next_steps import Origin, commands, python_code
-from discrim.report.payload import Charts, Words, as_json, features_json, figure_json
+from discrim.report.scores import AccuracyCurveValues, CriticalDifferenceValues
 from discrim.tables import catalogue
 from discrim.tables.facts import TableFacts
 from discrim.tables.formats import MissingExtraError
 from discrim.tables.writing import whole_file
 
+MODEL = "model.discrim"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Command that was typed, the data in it, and the options for reading that file and files of new rows.
+
+    table, groups, features : arguments of `read_table` for the rows, of `read_table` for the groups of the rows (None
+    if there are none) and of `read_features` for new rows
+    """
+
+    command: str = ""
+    data: str = ""
+    reading: tuple[str, ...] = ()
+    new_rows: tuple[str, ...] = ()
+    table: Mapping[str, Any] | None = None
+    groups: Mapping[str, Any] | None = None
+    features: Mapping[str, Any] = field(default_factory=dict)
+
+
+def commands(best: Recommendation, origin: Origin) -> list[str]:
+    """Return the commands that fit the pipeline and predict new rows with it; none if they cannot be typed.
+
+    A method that the caller passed has no name, and data that are not in a file cannot be read. A table that does not
+    fit into memory can be reduced by methods of discrim only.
+    """
+    if not origin.data or best.method not in METHODS:
+        return []
+    words = ["discrim", "project", origin.data, *origin.reading, "--method", best.method]
+    words += ["-k", str(best.n_components)] if best.reduces else []
+    words += ["--classifier", best.classifier, *(["--class-weight", best.class_weight] if best.class_weight else [])]
+    words += ["--scale", best.scale] if best.scale != "standard" else []
+    in_parts = is_large(Path(origin.data))
+    if in_parts and not (best.reduces and METHODS[best.method].ours):
+        return []
+    features = ["--out", "features" if in_parts else "features.csv"] if best.reduces else []
+    predict = ["discrim", "apply", MODEL, "new.csv", *origin.new_rows, "--predict", "--out", "predicted.csv"]
+    return [shlex.join([*words, *features, "--model", MODEL]), shlex.join(predict)]
+
+
+def python_code(best: Recommendation, origin: Origin | None = None) -> str:
+    """Return the same in Python; empty if the method was passed by the caller.
+
+    X, y and X_new are read from the files if they are known to be read in this way, else they are the caller's.
+    """
+    if best.method not in METHODS:
+        return ""
+    origin = origin or Origin()
+    steps = _flat(build_pipeline(best))
+    imports = {"from sklearn.pipeline import make_pipeline"}
+    for step in [one for outer in steps for one in (outer, *outer.get_params().values()) if hasattr(one, "fit")]:
+        module = type(step).__module__
+        ours = module.startswith("discrim.estimators")
+        place = "discrim" if ours else module if "discrim." in module else ".".join(module.split(".")[:2])
+        imports.add(f"from {place} import {type(step).__name__}")
+    pipeline, lines, last = f"make_pipeline({', '.join(map(_written, steps))})", [], []
+    if origin.table is not None:
+        imports.add("from discrim.tables.read import read_features, read_table")
+        lines = [f"table = read_table({_arguments(origin.data, origin.table)})", "X, y = table.X, table.y"]
+        last = [f"X_new, ids = read_features({_arguments('new.csv', origin.features, 'table.feature_names')})"]
+    if origin.groups is not None and any(numbers_of_folds(step) for step in steps):
+        imports.add("from discrim.evaluation.trial import keep_groups")
+        lines.append(f"groups = read_table({_arguments(origin.data, origin.groups)}).ids")
+        pipeline = f"keep_groups({pipeline}, y, groups)"
+    lines += [f"model = {pipeline}.fit(X, y)", *last, "labels = model.predict(X_new)"]
+    return "\n".join([*sorted(imports), "", *lines])
+
+
+def _arguments(path: str, named: Mapping[str, Any], *others: str) -> str:
+    """Return the arguments of a call as code."""
+    return ", ".join([repr(path), *others, *(f"{name}={value!r}" for name, value in named.items())])
+
+
+def _flat(model: Any) -> list[Any]:
+    """Return the steps of a pipeline, and of pipelines in it."""
+    return [one for _, step in model.steps for one in _flat(step)] if isinstance(model, Pipeline) else [model]
+
+
+def _written(estimator: Any) -> str:
+    """Return the estimator as code, on one line, with the parameters that are not its defaults."""
+    return " ".join(repr(estimator).split())
+
+
 MOST_CLASSES = 24  # that are drawn by name
-MOST_BARS = 20  # classes that have a bar of their rows
 COLUMNS = 24  # of the histogram of permuted scores
+MOST_NUMBERS = 60_000  # of all methods' features by components, for the search
+MOST_FEATURES = 20_000
 MOST_CURVES = 8  # that are shown from the start
 ARROWS = 8
 MARKS = {"better": BETTER, "worse": WORSE}
@@ -94,19 +182,27 @@ def page(results: Sequence[Comparison], origin: Origin) -> str:
     """Return the page as text."""
     if not results:
         raise ValueError("There are no results to report. Run discrim compare first.")
-    budget = PageBudget.for_datasets(len(results))
-    looks = [looks_of(one, budget) for one in results]
     by_data: dict[str, Comparison] = {}
     for one in results:
         by_data.setdefault(one.setting["data"], one)  # data that were tried in several ways count by the first
-    overall = ranks_by_classifier(by_data)
+    rows, metric = ({name: getattr(one, what) for name, one in by_data.items()} for what in ("rows", "metric"))
+    classifiers = sorted({line.classifier for one in by_data.values() for line in one.lines})
+    ranks = {name: CriticalDifferenceValues.from_rows(rows, name, metric=metric) for name in classifiers}
+    overall = {name: values for name, values in ranks.items() if values is not None}  # none for one data set
+    words, charts, blocks = Words(), [], []
+    for one in results:
+        look = looks_of(one, len(results))
+        figures = {name: figure_json(drawn, words) for name, drawn in _figures(one, look).items()}
+        charts.append({"figures": figures, "features": features_json([fit.loadings for fit in look.methods])})
+        blocks.append(_block(one, look, origin))
+    drawn_ranks = figure_json({(at,): one.chart() for at, one in enumerate(overall.values())}, words)
     return framed(
         "report.html",
-        _drawn(results, looks, overall),
+        {"blocks": charts, "ranks": drawn_ranks, "words": words.all},
         title=results[0].label if len(results) == 1 else f"{len(by_data)} data sets",
         n_datasets=len(by_data),
-        decides={name: METRICS[one.metric] for name, one in by_data.items()},
-        blocks=[_said(*pair, origin) for pair in zip(results, looks, strict=True)],
+        decides={name: METRICS[one] for name, one in metric.items()},
+        blocks=blocks,
         overall=overall,
         origin=origin,
     )
@@ -114,40 +210,39 @@ def page(results: Sequence[Comparison], origin: Origin) -> str:
 
 def framed(template: str, charts: dict[str, Any], *, package: str = "discrim.report", **values: Any) -> str:
     """Render a package's template as one self-contained page with its charts, style and script."""
-    plotly, script = _file("vendor", "plotly-basic.min.js"), _file("templates", "report.js")
-    return _template(template, package).render(
-        **values,
-        values=as_json(charts),
-        style=_file("templates", "report.css"),
-        plotly=plotly,
-        script=script,
-        policy=content_policy([plotly, script]),
+    jinja2, folder = template_engine(), files("discrim.report")
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(one) for one in dict.fromkeys((package, "discrim.report"))]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
+    environment.filters |= FILTERS
+    environment.globals |= {"marks": MARKS, "classifiers_view": CLASSIFIERS_VIEW, "between": between}
+    names = ("vendor/plotly-basic.min.js", "templates/report.js", "templates/report.css")
+    plotly, script, style = (folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+    own = {"style": style, "plotly": plotly, "script": script, "policy": content_policy([plotly, script])}
+    return environment.get_template(template).render(**values, values=as_json(charts), **own)
+
+
+def template_engine() -> Any:
+    """Return jinja2; raise an error that explains how to install it."""
+    try:
+        return importlib.import_module("jinja2")
+    except ImportError as error:
+        raise MissingExtraError(
+            "A report requires jinja2, which is not installed. Install it with pip install 'discrim[report]'."
+        ) from error
 
 
 # ---------------------------------------------------------------------- charts
 
 
-def _drawn(
-    results: Sequence[Comparison], looks: Sequence[Looks], overall: dict[str, CriticalDifferenceValues]
-) -> dict[str, Any]:
-    """Return all charts by data set and figure, then by the numbers chosen in the menus of the figure."""
-    words = Words()
-    blocks = []
-    for one, look in zip(results, looks, strict=True):
-        figures = {name: figure_json(charts, words) for name, charts in _figures(one, look).items()}
-        blocks.append({"figures": figures, "features": features_json([fit.loadings for fit in look.methods])})
-    ranks = figure_json({(at,): one.chart() for at, one in enumerate(overall.values())}, words)
-    return {"blocks": blocks, "ranks": ranks, "words": words.all}
-
-
 def _figures(results: Comparison, look: Looks) -> dict[str, Charts]:
     """Return the charts of one data set by figure."""
     found: dict[str, Charts] = {name: {} for name in FIGURES}
-    curves, methods = (
-        AccuracyCurveValues.from_results(results),
-        list(dict.fromkeys(line.method for line in results.lines)),
-    )
+    curves, methods = AccuracyCurveValues.from_results(results), dict.fromkeys(line.method for line in results.lines)
     for at, classifier in enumerate(_classifiers(results)):
         found["curves"][at,] = curves.chart(classifier, methods, most_shown=MOST_CURVES)
     for at, one in enumerate(look.maps):
@@ -205,6 +300,24 @@ def _map_chart(shown: MapView, look: Looks) -> Chart:
     return replace(chart, caption=" ".join([*sentences, "; ".join(filter(None, [seen, chart.caption]))]))
 
 
+def features_json(loadings: Sequence[LoadingsValues]) -> dict[str, Any]:
+    """Return all features of each method for the search, up to a limit; a method beyond it has None."""
+    if not loadings:
+        return {"names": [], "methods": []}
+    names, space = loadings[0].feature_names, MOST_NUMBERS
+    largest = np.argsort(-np.abs(loadings[0].structure).max(axis=0), kind="stable")[:MOST_FEATURES]
+    kept = sorted(largest.tolist())  # all, if there are not too many
+    methods: list[dict[str, Any] | None] = []
+    for at, values in enumerate(loadings):
+        tables = {kind: values.table(kind)[:, kept] for kind in values.kinds}
+        size = sum(table.size for table in tables.values())
+        fits = values.feature_names == names and (size <= space or at == 0)
+        space -= size if fits else 0
+        rows = {kind: [short_numbers(row, 3) for row in table] for kind, table in tables.items()}
+        methods.append({"components": values.component_names, **rows} if fits else None)
+    return {"names": [names[at][:NAME] for at in kept], "left": len(names) - len(kept), "methods": methods}
+
+
 # ---------------------------------------------------------------------- text
 
 
@@ -218,63 +331,19 @@ def content_policy(scripts: Sequence[str]) -> str:
     )
 
 
-def ranks_by_classifier(by_data: Mapping[str, Comparison]) -> dict[str, CriticalDifferenceValues]:
-    """Return mean ranks over the data sets for every classifier; empty for one data set."""
-    rows, metric = ({name: getattr(one, what) for name, one in by_data.items()} for what in ("rows", "metric"))
-    classifiers = sorted({line.classifier for one in by_data.values() for line in one.lines})
-    found = {name: CriticalDifferenceValues.from_rows(rows, name, metric=metric) for name in classifiers}
-    return {name: values for name, values in found.items() if values is not None}
-
-
-@dataclass(frozen=True)
-class DataFacts:
-    """Facts of a table, as far as they are known.
-
-    counts : rows of each class, in natural order of the names; of many classes the largest
-    more : number of classes without a bar
-    missing : number of missing cells, None if the table is not at hand; in_columns : number of columns that have any
-    equal_rows : number of rows that equal an earlier one; constant : number of constant columns
-    """
-
-    rows: int | None
-    columns: int | None
-    counts: tuple[tuple[str, int], ...]
-    more: int
-    missing: int | None = None
-    in_columns: int = 0
-    equal_rows: int = 0
-    constant: int = 0
-
-    @classmethod
-    def from_comparison(cls, results: Comparison) -> DataFacts:
-        """Collect the facts of the results and their table."""
-        sizes = results.sizes
-        table = None if results.data is None else TableFacts.from_table(results.data)
-        counts = results.class_counts
-        if table is not None:
-            counts = {str(label): int(count) for label, count in table.classes.items()}
-        largest = sorted(counts, key=lambda label: -counts[label])[:MOST_BARS]
-        shown = tuple((label, counts[label]) for label in sorted(largest, key=natural))
-        more = len(counts) - len(shown)
-        if table is None:
-            return cls(sizes.get("rows"), sizes.get("features"), shown, more)
-        missing = sum(table.missing.values()), len(table.missing)
-        return cls(table.n_rows, table.n_features, shown, more, *missing, table.equal_rows, len(table.constant))
-
-    @property
-    def largest(self) -> int:
-        """Return the number of rows of the largest class."""
-        return max((count for _, count in self.counts), default=1)
-
-
-def _said(results: Comparison, look: Looks, origin: Origin) -> dict[str, Any]:
+def _block(results: Comparison, look: Looks, origin: Origin) -> dict[str, Any]:
     """Return the values for the template of one data set."""
-    lines, setting = results.lines, results.setting
-    verdict = results.verdict
-    wanted = results.recommendation
-    counts = None if verdict is None or verdict.confusion is None else (verdict.classes, verdict.confusion)
-    if not origin.data and setting["data"] in {one.name for one in catalogue.entries()}:
-        origin = replace(origin, data=setting["data"])
+    lines, name, verdict, wanted = results.lines, results.setting["data"], results.verdict, results.recommendation
+    table = None if results.data is None else TableFacts.from_table(results.data)
+    sizes, counts = results.sizes, results.class_counts
+    if table is not None:
+        sizes = sizes | {"rows": table.n_rows, "features": table.n_features}
+        counts = {str(label): int(count) for label, count in table.classes.items()}
+    confusions = None
+    if verdict is not None and verdict.confusion is not None:
+        confusions = Confusions.of(verdict.classes, verdict.confusion)
+    if not origin.data and name in {one.name for one in catalogue.entries()}:
+        origin = replace(origin, data=name)
     return {
         "results": results,
         "commands": wanted and commands(wanted, origin),
@@ -283,10 +352,13 @@ def _said(results: Comparison, look: Looks, origin: Origin) -> dict[str, Any]:
         "not_listed": dropped_and_joined(lines),
         "metric": METRICS[results.metric],
         "classifiers": _classifiers(results),
-        "facts": DataFacts.from_comparison(results),
+        "table": table,
+        "sizes": sizes,
+        "counts": counts,
         "collapsed": [fit.line.method for fit in look.methods if fit.margins.collapsed],
         "look": look,
-        "confusions": counts and Confusions.of(*counts),
+        "maps": [f"{one.method}: {100 * one.accuracy:.1f} %" for one in look.maps],
+        "confusions": confusions,
         "glosses": {name: METHODS[name].gloss for name in {line.method for line in lines} & METHODS.keys()},
     }
 
@@ -309,31 +381,3 @@ def _tracks(lines: Sequence[Line]) -> list[list[float]]:
     width = (high - low) or 1.0
     places = [(*end, line.mean) for end, line in zip(ends, lines, strict=True)]
     return [[round(100 * (value - low) / width, 2) for value in place] for place in places]
-
-
-def _template(name: str, package: str) -> Any:
-    jinja2 = template_engine()
-    environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(one) for one in dict.fromkeys((package, "discrim.report"))]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= FILTERS
-    environment.globals |= {"marks": MARKS, "classifiers_view": CLASSIFIERS_VIEW, "between": between}
-    return environment.get_template(name)
-
-
-def _file(folder: str, name: str) -> str:
-    return (files("discrim.report") / folder / name).read_text(encoding="utf-8")
-
-
-def template_engine() -> Any:
-    """Return jinja2; raise an error that explains how to install it."""
-    try:
-        return importlib.import_module("jinja2")
-    except ImportError as error:
-        raise MissingExtraError(
-            "A report requires jinja2, which is not installed. Install it with pip install 'discrim[report]'."
-        ) from error

@@ -40,9 +40,8 @@ from discrim import (
     classifier_states,
 )
 from discrim.estimators.linear_map import LinearMap
-from discrim.evaluation.classifiers import CLASSIFIERS
+from discrim.evaluation.classifiers import CLASSIFIERS, IMPUTATIONS, preprocessing
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.preprocessing import IMPUTATIONS, preprocessing
 from discrim.model_file import FORMAT, ModelFileError, about, load, save
 
 

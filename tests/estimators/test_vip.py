@@ -18,7 +18,7 @@ from discrim import (
 from discrim.core.coordinates.basis import Features
 from discrim.estimators.base import Reducer
 from discrim.estimators.solution import importances, label_spread, labels_explained
-from discrim.report.importance import VIPValues
+from discrim.report.features import VIPValues
 
 BY_ROWS = (MarginPCA, MarginSubspace)  # their statistics do not include the spread of all rows
 WITH_VIP = [

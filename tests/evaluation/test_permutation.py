@@ -7,8 +7,8 @@ import pytest
 
 from discrim import compare
 from discrim.cli.screen import print_json
-from discrim.evaluation.permutation import PermutationTest, permutation_test, permuted_labels, require_exchange
 from discrim.evaluation.plan import labelled_table, planned
+from discrim.evaluation.resampling import PermutationTest, permutation_test, permuted_labels, require_exchange
 from discrim.evaluation.results import Cell
 from discrim.report.page import Origin, page, permutation_chart
 

@@ -18,9 +18,16 @@ from discrim.evaluation.classifiers import named_classifiers
 from discrim.evaluation.methods import METHODS, named_methods
 from discrim.evaluation.plan import Grid, automatic_counts, labelled_table, product, training_sizes
 from discrim.evaluation.protocol import PROTOCOLS, named_protocol
-from discrim.evaluation.run import Memory, StoreInUseError, resumable, run, run_lock
+from discrim.evaluation.run import (
+    Memory,
+    StoreInUseError,
+    WorkerLostError,
+    in_parallel,
+    resumable,
+    run,
+    run_lock,
+)
 from discrim.evaluation.store import Store
-from discrim.evaluation.workers import WorkerLostError, in_parallel, number_of_jobs
 from discrim.registry import Method, Sizes
 
 
@@ -162,10 +169,9 @@ def test_each_worker_has_one_thread():
 
 
 def test_numbers_of_jobs():
-    assert number_of_jobs(None) == number_of_jobs(-1) >= 1
-    assert number_of_jobs(3) == 3
+    assert dict(in_parallel(abs, [-1], -1)) == dict(in_parallel(abs, [-1], None)) == {-1: 1}
     with pytest.raises(ValueError, match="jobs must be"):
-        number_of_jobs(0)
+        list(in_parallel(abs, [-1, -2], 0))
 
 
 def test_a_full_folder_of_shared_rows_is_named(monkeypatch, tmp_path):
@@ -178,7 +184,7 @@ def test_a_full_folder_of_shared_rows_is_named(monkeypatch, tmp_path):
 def test_compilation_is_reported_once_and_not_for_cached_code():
     code = """
         import os, sys
-        from discrim.evaluation.workers import announce_compiling
+        from discrim.evaluation.run import announce_compiling
         announce_compiling(os.getpid())
         announce_compiling(os.getpid())
         assert "numba" not in sys.modules

@@ -14,9 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from discrim import FisherLDA, PosteriorMap
-from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare
+from discrim.evaluation.classifiers import CLASSIFIERS, UnitMeanSquare, preprocessing
 from discrim.evaluation.methods import METHODS
-from discrim.evaluation.preprocessing import preprocessing
 from discrim.evaluation.results import Cell
 from discrim.evaluation.trial import TrialRows, Work, classification_scores, evaluate, features_by_count, seed_of
 from discrim.registry import Method

@@ -11,9 +11,9 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
 
 from discrim import compare
-from discrim.evaluation.held_out import HeldOutLabels
 from discrim.evaluation.plan import FIRST_SPLITS, hopeless
 from discrim.evaluation.protocol import named_protocol
+from discrim.evaluation.resampling import HeldOutLabels
 from discrim.evaluation.results import Cell, Result, Results, RunFacts, Scores, packed
 from discrim.evaluation.statistics import corrected_t_test
 from discrim.evaluation.trial import classification_scores

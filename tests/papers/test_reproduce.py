@@ -20,8 +20,7 @@ from discrim.evaluation.results import Result
 from discrim.evaluation.statistics import corrected_t_test, holm, sign_test
 from discrim.evaluation.store import Store
 from discrim.papers.conventions import any_classifier
-from discrim.papers.measures import MEASURES
-from discrim.papers.reproduce import Outcome, grids_of, judged, reproduced, summary
+from discrim.papers.reproduce import MEASURES, Outcome, grids_of, judged, reproduced, summary
 from discrim.papers.study import MADE_UP, Names, PrintedCell, PrintedTable, Study, study
 
 NAN = np.nan

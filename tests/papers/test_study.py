@@ -10,7 +10,7 @@ from samples import labelled
 
 from discrim.evaluation.plan import labelled_table
 from discrim.papers.conventions import any_classifier, any_method
-from discrim.papers.measures import MEASURES
+from discrim.papers.reproduce import MEASURES
 from discrim.papers.study import (
     MADE_UP,
     PREPARATIONS,

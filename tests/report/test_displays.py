@@ -28,7 +28,7 @@ from discrim import (
 from discrim.evaluation.results import Result
 from discrim.registry import PUBLIC
 from discrim.report.drawing import COLOURS, NAMED, colour, marker, plain
-from discrim.report.loadings import LoadingsValues
+from discrim.report.features import LoadingsValues
 from discrim.report.projection import ProjectionValues
 from discrim.report.spectrum import SpectrumValues
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, PLSDA, BayesErrorLDA, MarginPCA, PosteriorMap, RegularizedLDA, SparsePLSDA, VIPDisplay
-from discrim.report.importance import SeparationValues, VIPValues, explained_by, importances
+from discrim.report.features import SeparationValues, VIPValues, explained_by, importances
 from discrim.report.projection import ProjectionValues
 
 pytest.importorskip("matplotlib").use("Agg")

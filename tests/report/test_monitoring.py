@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, PLSDA, MonitoringDisplay, RegularizedLDA
 from discrim.core.row_limits import spe_limit, t2_limit
-from discrim.report.monitoring import MonitoringValues
+from discrim.report.rows import MonitoringValues
 
 pytest.importorskip("matplotlib").use("Agg")
 X, Y = labelled(40, 6, 3, seed=2)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,13 +19,20 @@ from discrim.evaluation.compare import Comparison, compare
 from discrim.evaluation.methods import METHODS
 from discrim.evaluation.wording import doubts
 from discrim.report import page as page_module
-from discrim.report.accuracy_curves import AccuracyCurveValues
-from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, MethodMap, _in_order, looks_of
-from discrim.report.loadings import LoadingsValues
-from discrim.report.margin_distribution import MarginValues
-from discrim.report.page import MOST_CLASSES, DataFacts, Origin, content_policy, write_report
+from discrim.report.chart import as_drawn, as_json, short_numbers
+from discrim.report.features import LoadingsValues
+from discrim.report.first_split import CLASSIFIERS_VIEW, Confusions, MethodMap, looks_of, maps_in_order
+from discrim.report.page import (
+    MOST_CLASSES,
+    MOST_FEATURES,
+    Origin,
+    content_policy,
+    features_json,
+    write_report,
+)
 from discrim.report.page import page as page_of
-from discrim.report.payload import MOST_FEATURES, as_drawn, as_json, features_json, short_numbers
+from discrim.report.rows import MarginValues
+from discrim.report.scores import AccuracyCurveValues
 from discrim.tables.formats import MissingExtraError
 
 KINDS_OF_CELLS = ("right", "wrong", "none")
@@ -214,7 +220,7 @@ def test_the_map_has_two_components_and_shows_predicted_classes(found, parsed):
     train, test = model.transform(data.train), model.transform(data.test)
     judge = KNeighborsClassifier(5).fit(train, data.y_train)
     predicted = judge.predict(test)
-    assert first.flat.confusions.accuracy == (predicted == data.y_test).mean()
+    assert first.views[0].confusions.accuracy == (predicted == data.y_test).mean()
     rows = found.grid.splits[0][1]
     chart = values["blocks"][0]["figures"]["map"]["0,0"]
     assert chart["equal"]
@@ -227,9 +233,9 @@ def test_the_map_has_two_components_and_shows_predicted_classes(found, parsed):
         np.testing.assert_allclose(np.column_stack([mark["x"], mark["y"]]), test[mine], atol=2e-3)
         hovered = {label: [values["words"][one] for one in of] for label, of in mark["hover"].items()}
         assert hovered == {"row": [str(row + 1) for row in rows[mine]], "predicted": predicted[mine].tolist()}
-    classes = first.flat.projection.classes
+    classes = first.views[0].projection.classes
     matrix = [[((data.y_test == a) & (predicted == b)).sum() for b in classes] for a in classes]
-    np.testing.assert_array_equal(first.flat.confusions.matrix, matrix)
+    np.testing.assert_array_equal(first.views[0].confusions.matrix, matrix)
     shown = [text.strip() for _, a, text in parsed.of("td") if a.get("class") in KINDS_OF_CELLS]
     cells = [int(text.replace("·", "0")) for text in shown]
     assert cells[:9] == np.ravel(found.verdict.confusion).tolist()  # of the answer, all splits together
@@ -251,12 +257,11 @@ def test_a_map_mentions_ellipses_and_units_only_if_it_has_them(parsed):
 
 def test_the_recommended_map_comes_first_then_the_best_linear_one_and_the_classifiers_view():
     def one(method, linear, right):
-        return MethodMap(method, linear, SimpleNamespace(confusions=SimpleNamespace(accuracy=right)), None)
+        return MethodMap(method, linear, right, [])
 
     maps = [one("pca", True, 0.5), one("umap", False, 0.9), one("lda", True, 0.8), one(CLASSIFIERS_VIEW, False, 0.6)]
-    assert [each.method for each in _in_order(maps, "pca")] == ["pca", "lda", CLASSIFIERS_VIEW, "umap"]
-    assert [each.method for each in _in_order(maps, "")] == ["lda", CLASSIFIERS_VIEW, "umap", "pca"]
-    assert maps[0].label == "pca: 50.0 %"
+    assert [each.method for each in maps_in_order(maps, "pca")] == ["pca", "lda", CLASSIFIERS_VIEW, "umap"]
+    assert [each.method for each in maps_in_order(maps, "")] == ["lda", CLASSIFIERS_VIEW, "umap", "pca"]
 
 
 def test_many_classes_have_a_list_of_the_pairs_confused_most():
@@ -471,7 +476,7 @@ def test_the_file_is_written_atomically(found, tmp_path, monkeypatch):
     assert whole.rstrip().endswith(b"</html>")
     write_report(found, path)
     assert path.read_bytes() == whole  # the same results make the same page
-    monkeypatch.setattr(page_module, "_template", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(page_module, "framed", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(OSError, match="No space left"):
         write_report(found, path)
     assert path.read_bytes() == whole
@@ -508,22 +513,21 @@ def test_the_block_of_the_data_has_rows_columns_classes_and_missing_cells():
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.repeat(["few", "<b>many", "some"], [10, 30, 20])
     X[[3, 7], 1] = np.nan
     answer = compare(X, y, methods="pca", classifiers="5-nn", n_components=[1], n_splits=2, n_jobs=1, impute="median")
-    facts = DataFacts.from_comparison(answer)
-    assert (facts.rows, facts.columns, facts.missing, facts.in_columns) == (60, 3, 2, 1)
-    assert dict(facts.counts) == {"few": 10, "<b>many": 30, "some": 20}
     text = page_of([answer], Origin())
+    assert "<dt>rows</dt><dd>60</dd>\n<dt>columns</dt><dd>3</dd>\n<dt>classes</dt><dd>3</dd>" in text
+    assert re.findall(r'</th><td class="number">(\d+)</td><td class="bar">', text) == ["30", "10", "20"]
     assert "<dd>2 in 1 column, filled by the median of the training rows</dd>" in text
     assert re.findall(r'<td class="bar"><span style="width:([\d.]+)%">', text) == ["100.0", "33.3", "66.7"]
     assert "<b>many" not in text
     many = compare(
         X, np.arange(60) % 30, methods="pca", classifiers="1-nn", n_components=[1], n_splits=2, impute="mean"
     )
-    assert (len(DataFacts.from_comparison(many).counts), DataFacts.from_comparison(many).more) == (20, 10)
-    without = stored(answer.setting, answer.rows, answer.metric, label="wood", facts=answer.facts)
-    assert (DataFacts.from_comparison(without).missing, dict(DataFacts.from_comparison(without).counts)) == (
-        None,
-        dict(facts.counts),
-    )
+    text_of_many = page_of([many], Origin())
+    assert "; 10 smaller classes are not listed</caption>" in text_of_many
+    assert text_of_many.count('<td class="bar">') == 20
+    without = page_of([stored(answer.setting, answer.rows, answer.metric, label="wood", facts=answer.facts)], Origin())
+    assert "missing cells" not in without
+    assert re.findall(r'</th><td class="number">(\d+)</td><td class="bar">', without) == ["30", "10", "20"]
 
 
 def test_margins_without_width_are_not_drawn(found):

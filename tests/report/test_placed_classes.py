@@ -79,6 +79,6 @@ def test_a_page_shows_the_view_second_and_tempered(compared):
     assert not look.refused
     assert [one.method for one in look.maps][1] == CLASSIFIERS_VIEW
     assert look.maps[0].linear
-    radii = np.linalg.norm(look.maps[1].flat.projection.test.scores, axis=1)
+    radii = np.linalg.norm(look.maps[1].views[0].projection.test.scores, axis=1)
     assert np.median(radii) < 0.9  # sharp, more than half of the rows lie on the places
     assert (radii > 0.97).mean() < 0.2

@@ -20,9 +20,8 @@ from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.results import trial_key
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
-from discrim.report.first_split import CLASSIFIERS_VIEW, Models, PageBudget, lines_shown, looks_of
-from discrim.report.next_steps import Origin, commands, python_code
-from discrim.report.page import page
+from discrim.report.first_split import CLASSIFIERS_VIEW, Models, lines_shown, looks_of, page_budget
+from discrim.report.page import Origin, commands, page, python_code
 from discrim.tables.labelled_table import LabelledTable
 
 
@@ -55,7 +54,7 @@ def test_the_first_split_is_the_one_that_was_tried(found):
     features = features_by_count(METHODS["fisher-lda"], [2], data)[2]
     look = looks_of(results)
     assert not look.refused
-    view = next(one for one in look.maps if one.method == "fisher-lda").flat.projection
+    view = next(one for one in look.maps if one.method == "fisher-lda").views[0].projection
     np.testing.assert_allclose(view.test.scores, features.test)  # rows that no fit has seen
     np.testing.assert_allclose(view.train.scores, features.train)
 
@@ -246,18 +245,20 @@ def test_sparse_rows_are_looked_at_like_dense_ones(monkeypatch):
     of_sparse = looks_of(same)
     assert not of_sparse.refused
     for one, other in zip(of_dense.maps, of_sparse.maps, strict=True):
-        np.testing.assert_allclose(one.flat.projection.test.scores, other.flat.projection.test.scores, atol=1e-8)
-        np.testing.assert_array_equal(one.flat.confusions.matrix, other.flat.confusions.matrix)
+        np.testing.assert_allclose(
+            one.views[0].projection.test.scores, other.views[0].projection.test.scores, atol=1e-8
+        )
+        np.testing.assert_array_equal(one.views[0].confusions.matrix, other.views[0].confusions.matrix)
     for a, b in zip(of_dense.methods, of_sparse.methods, strict=True):
         np.testing.assert_allclose(a.margins.before, b.margins.before, atol=1e-8)
         np.testing.assert_allclose(a.loadings.structure, b.loadings.structure, atol=1e-8)
 
 
 def test_many_data_sets_share_what_a_page_can_hold():
-    assert PageBudget.for_datasets(1) == PageBudget() == (8, 500)
-    shares = [PageBudget.for_datasets(count) for count in range(1, 200)]
+    shares = [page_budget(count) for count in range(1, 200)]
+    assert shares[0] == (8, 500)
     assert all(later <= sooner for sooner, later in pairwise(shares))
-    assert all(count * one.methods * one.points <= 4_000 for count, one in enumerate(shares[:25], start=1))
+    assert all(count * methods * points <= 4_000 for count, (methods, points) in enumerate(shares[:25], start=1))
 
 
 def test_the_answer_if_pca_is_best():

@@ -19,12 +19,11 @@ from discrim.estimators.kernel_map import kernel_bayes_error_lda
 from discrim.evaluation.baselines import PartialLeastSquares
 from discrim.evaluation.results import Result
 from discrim.evaluation.statistics import corrected_interval, nemenyi_critical_difference
-from discrim.report.accuracy_curves import AccuracyCurveValues
-from discrim.report.critical_difference import CriticalDifferenceValues, alike
+from discrim.report.features import LoadingsValues
 from discrim.report.fitted import sampled
-from discrim.report.loadings import LoadingsValues
-from discrim.report.margin_distribution import MarginValues, relative_margins
 from discrim.report.projection import ProjectedRows, ProjectionValues
+from discrim.report.rows import MarginValues, relative_margins
+from discrim.report.scores import AccuracyCurveValues, CriticalDifferenceValues, alike
 from discrim.report.spectrum import SpectrumValues
 
 
