@@ -22,15 +22,13 @@ from discrim.classifier_states import CLASSIFIERS, plain_state, restore
 from discrim.core.classifier_rule import ClassifierRule, MeanRule
 from discrim.core.cross_validation import PathScores
 from discrim.core.generalisation import HeldOut
-from discrim.core.kernel_choice import Candidate, Choice, ChosenKernel, HeldOutScores, TriedKernel
-from discrim.core.kernel_rule import PosteriorRule
-from discrim.core.landmark_rule import Look
+from discrim.core.kernel_choice import Candidate, Choice, ChosenKernel, HeldOutScores, PosteriorRule, TriedKernel
 from discrim.core.landmarks import FeatureSpace, FixedFeatures, LandmarkKernel
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.few_rows import FewRows
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import RowSample
-from discrim.core.posterior_rule import HeldOutRows
+from discrim.core.posterior_rule import HeldOutRows, Look
 from discrim.core.row_limits import RowLimits
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import Pairing

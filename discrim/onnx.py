@@ -32,7 +32,7 @@ except ImportError as error:
 
 from discrim.core.classifier_rule import ClassifierRule, MeanRule
 from discrim.core.cross_validation import any_class
-from discrim.core.kernel_rule import PosteriorRule
+from discrim.core.kernel_choice import PosteriorRule
 from discrim.core.landmarks import LandmarkKernel
 from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder
 from discrim.estimators.discriminant import CentroidClassifier

@@ -451,6 +451,12 @@ ENTRIES = (
     Entry("trusted_types", "discrim.model_file", "types for skops and MLflow to trust"),
 )
 
+# modules of an earlier layout that pickled models name, and where their classes are now
+MOVED = {
+    "discrim.core.kernel_rule": "discrim.core.kernel_choice",
+    "discrim.core.landmark_rule": "discrim.core.posterior_rule",
+}
+
 PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
 OUR_METHODS: tuple[Method, ...] = tuple(method for entry in ENTRIES for method in entry.methods)
 
