@@ -33,7 +33,7 @@ from scipy.special import log_softmax, softmax
 
 from discrim.core.coordinates.basis import Basis
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.svm.identical_rows import equal_rows
+from discrim.core.row_hash import equal_rows
 from discrim.decompositions import eigh, largest_eigenpairs_by_products, solve, svd
 
 Array = NDArray[np.float64]

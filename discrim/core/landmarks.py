@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.svm.identical_rows import equal_rows
+from discrim.core.row_hash import equal_rows
 from discrim.decompositions import eigh
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.threads import computed_once

@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import InputTags, check_random_state, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from discrim.core.svm.identical_rows import equal_rows
+from discrim.core.row_hash import equal_rows
 from discrim.core.svm.shift import Shift, margin_shift
 from discrim.estimators.fitting import numpy_as_the_caller_has_it
 from discrim.estimators.margin_pca import ShiftedPCA

@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
-from discrim.core.max_margin import MaxMarginProblem, state_sequence
 from discrim.core.svm.shift import UnitRows
+from discrim.estimators.max_margin import MaxMarginProblem, state_sequence
 from discrim.tables.rows import LabelledRows
 
 TABLES = {

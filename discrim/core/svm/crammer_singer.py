@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from discrim.core.row_hash import Groups, equal_rows
 from discrim.core.svm.crammer_singer_descent import Descent, DualProblem, Table, round_duals
-from discrim.core.svm.identical_rows import Groups, equal_rows
 from discrim.warn_once import warn
 
 Floats = NDArray[np.float64]

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from discrim.core.eigen import require_directions
 from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.row_hash import content_order
 from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
-from discrim.core.svm.identical_rows import content_order
 from discrim.decompositions import eigh
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.tables.validation import require_finite
