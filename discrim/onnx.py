@@ -37,9 +37,9 @@ from discrim.core.landmarks import LandmarkKernel
 from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder
 from discrim.estimators.discriminant import CentroidClassifier
 from discrim.estimators.kernel_map import KernelMap
-from discrim.estimators.linear_map import LinearMap
 from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.max_margin_shift import MaxMarginShift
+from discrim.estimators.pipeline import LinearMap
 from discrim.estimators.posterior_map import PosteriorMap
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.registry import ENTRIES, load_target

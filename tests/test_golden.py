@@ -60,7 +60,14 @@ def test_a_pickle_of_an_earlier_version_is_refused_with_advice(module):
         pickle.loads(written)
 
 
-PICKLED = [("core.kernel_rule", "PosteriorRule"), ("core.landmark_rule", "Look")]
+PICKLED = [
+    ("core.kernel_rule", "PosteriorRule"),
+    ("core.landmark_rule", "Look"),
+    ("core.row_limits", "RowLimits"),
+    ("estimators.kernel_naive_bayes", "KernelNaiveBayes"),
+    ("estimators.linear_map", "LinearMap"),
+    ("estimators.svc", "CrammerSingerSVC"),
+]
 
 
 @pytest.mark.parametrize(("module", "name"), PICKLED)

@@ -35,9 +35,9 @@ from discrim.core.spread import Margins, total_spread
 from discrim.core.svm.shift import UnitRows, class_pulls, margin_shift
 from discrim.decompositions import eigh
 from discrim.estimators.base import Reducer
+from discrim.estimators.classifiers import SVM
 from discrim.estimators.margin_pca import shifted_spread
 from discrim.estimators.solution import Solution
-from discrim.estimators.svc import SVM
 from discrim.tables.check_parameters import COUNT, Constraints
 from discrim.tables.rows import LabelledRows
 from discrim.warn_once import warn

@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
+from discrim.estimators.classifiers import KernelNaiveBayes
 from discrim.estimators.lda import FisherLDA
 
 MOST_RBF_ROWS = 4_000

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from discrim.core.row_limits import RowLimits
+from discrim.estimators.predictor import RowLimits
 from discrim.report.chart import Axis, Chart, Mark, texts_apart
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, name_of, rows_seen, scores_of
