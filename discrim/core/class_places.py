@@ -91,7 +91,9 @@ def sphere(S: Array, k: int, seed: int) -> Array:
     on.
     """
     rng = np.random.default_rng(seed)
-    starts = [_separated(laplacian_vectors(S, k), rng)]
+    V = laplacian_vectors(S, k)
+    units = V / np.maximum(la.norm(V, axis=1, keepdims=True), 1e-12)
+    starts = [units + 1e-2 * rng.standard_normal(V.shape)]  # the repulsion of classes that coincide would be infinite
     if len(S) <= MANY_CLASSES:
         starts += [rng.standard_normal((len(S), k)) for _ in range(RANDOM_STARTS)]
     near = min((_descended(start, S, 300, 1e-3) for start in starts), key=lambda V: energy(V, S)[0])
@@ -102,13 +104,6 @@ def laplacian_vectors(S: Array, k: int) -> Array:
     """Return eigenvectors 2 … k+1 of the normalised Laplacian I − D^−½SD^−½."""
     roots = 1 / np.sqrt(S.sum(axis=1))
     return largest_eigenpairs(roots[:, None] * S * roots, k + 1)[1][:, -2::-1]
-
-
-def _separated(V: Array, rng: np.random.Generator) -> Array:
-    """Return a start in which no two classes coincide, because their repulsion would be infinite."""
-    lengths = la.norm(V, axis=1, keepdims=True)
-    units = V / np.maximum(lengths, 1e-12)
-    return units + 1e-2 * rng.standard_normal(V.shape)
 
 
 def _descended(start: Array, S: Array, most_steps: int, slope_left: float) -> Array:
@@ -150,12 +145,6 @@ def line(S: Array) -> Array:
     mirrored = len(order) - 1 - ranks
     ranks = min(ranks, mirrored, key=lambda one: one.tolist())
     return np.linspace(-1, 1, len(order))[ranks][:, None]
-
-
-def cost_of_order(order: NDArray[np.intp], S: Array) -> float:
-    """Compute Σ_{a<b} S_ab |rank_a − rank_b|."""
-    ranks = np.argsort(order)
-    return float((S * np.abs(ranks[:, None] - ranks)).sum()) / 2
 
 
 def _moved(order: NDArray[np.intp], S: Array) -> NDArray[np.intp]:

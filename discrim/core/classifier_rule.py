@@ -26,7 +26,7 @@ from sklearn.utils.validation import has_fit_parameter
 from discrim.core.cross_validation import ANY_TEMPERATURES, Folds, any_class, best_temperature, standard_error
 from discrim.core.explanation import two_classes
 from discrim.core.kernel_choice import Candidate, Choice, HeldOutScores, PosteriorRule, TriedKernel
-from discrim.core.landmarks import drawn_landmarks
+from discrim.core.landmarks import GRADIENTS, drawn_landmarks
 from discrim.tables.rows import LabelledRows, block_slices
 
 Array = NDArray[np.float64]
@@ -179,7 +179,7 @@ def mean_effects(
         found = [mean_effects(one, rows, priorities, temperature, spread) for one in rule.rules]
         known = [one / (one.sum() or 1.0) for one in found if one is not None]
         return np.mean(known, axis=0) if len(known) == len(found) else None
-    if isinstance(rule, ClassifierRule) or not rule.has_gradients:
+    if isinstance(rule, ClassifierRule) or not (rule.kernel is None or rule.kernel.name in GRADIENTS):
         own = getattr(getattr(rule, "classifier", None), "feature_importances_", None)
         return None if own is None else np.asarray(own)
     picked = drawn_landmarks(priorities, np.arange(rows.shape[0]), IMPORTANCE_ROWS)

@@ -26,7 +26,7 @@ from discrim.core.coordinates.basis import Basis
 from discrim.core.coordinates.choose import Plan
 from discrim.core.cross_validation import Folds, TrainingSet, best_temperature, standard_error
 from discrim.core.explanation import two_classes
-from discrim.core.landmarks import GRADIENTS, FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
+from discrim.core.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ridge_rules import RidgeRules
 from discrim.core.spread import Margins
@@ -212,11 +212,6 @@ class PosteriorRule:
     def label(self) -> str:
         """Kernel."""
         return "linear" if self.kernel is None else self.kernel.name
-
-    @property
-    def has_gradients(self) -> bool:
-        """True if the scores can be differentiated."""
-        return self.kernel is None or self.kernel.name in GRADIENTS
 
     def gradients(self, X: Any, weights: Array) -> Array:
         """Compute Σ_c w_nc ∂a_c(x_n)/∂x for every row (n×d), where `weights` is n×C."""

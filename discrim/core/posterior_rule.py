@@ -61,21 +61,8 @@ class HeldOutRows:
     scores: Array
 
     @classmethod
-    def from_folds(cls, folds: Folds, choice: Choice) -> HeldOutRows:
-        """Collect the held-out scores of a choice made on all rows; equal rows share their mean."""
-        rows = np.concatenate([test for _, test in folds.splits.pairs])
-        return cls._of(row_hashes(folds.points.X)[rows], choice)
-
-    @classmethod
-    def from_sample(cls, total: Statistics, choice: Choice) -> HeldOutRows:
-        """Collect the held-out scores for the sample of gathered statistics, of which the first folds were scored."""
-        assert total.sample is not None
-        drawn = hash_folds(total.sample.hashes, total.gathering.n_folds, total.gathering.seed)
-        rows = np.argsort(drawn, kind="stable")[: len(choice.held_out.codes)]
-        return cls._of(total.sample.hashes[rows], choice)
-
-    @classmethod
-    def _of(cls, of_rows: Hashes, choice: Choice) -> HeldOutRows:
+    def of(cls, of_rows: Hashes, choice: Choice) -> HeldOutRows:
+        """Build from the hashes of the rows that a choice held out; equal rows share their mean."""
         hashes, which = np.unique(of_rows, return_inverse=True)
         sums = np.zeros((len(hashes), choice.held_out.scores.shape[2]))
         np.add.at(sums, which, choice.held_out.scores[0])
@@ -234,16 +221,10 @@ class Look:
             assert self.features.space is not None
             choice = best_choice({self.choice.candidate: list(_scores_of_sample(total, self.features))})
             rule = PosteriorRule.from_features(self.features.space, moments, choice.shrinkage)
-        return choice, rule, HeldOutRows.from_sample(total, choice)
-
-    def how(self, total: Statistics, choice: Choice, rule: PosteriorRule) -> str:
-        """Describe how the rule was fitted."""
-        scored, n_folds = len(choice.held_out.codes), total.gathering.n_folds
-        drawn = "" if self.features is None or total.sample is None else f", drawn from {len(total.sample)} rows"
-        return (
-            f"{rule.name}{drawn}; moments of all {total.n_rows} rows; ridge and temperature by {scored} rows, held out "
-            f"in {n_folds} folds by content"
-        )
+        assert total.sample is not None
+        drawn = hash_folds(total.sample.hashes, total.gathering.n_folds, total.gathering.seed)
+        scored = np.argsort(drawn, kind="stable")[: len(choice.held_out.codes)]  # rows of the first folds
+        return choice, rule, HeldOutRows.of(total.sample.hashes[scored], choice)
 
 
 def _scores_of_sample(total: Statistics, features: FixedFeatures) -> Iterator[HeldOutScores]:

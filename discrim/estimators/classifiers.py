@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
+from discrim.core.svm.crammer_singer import solve_crammer_singer
 from discrim.docstrings import public_estimator
 from discrim.estimators.fitting import unchanged_if_it_fails
 from discrim.tables.check_parameters import PASSES, POSITIVE, Constraints, check_parameters, class_factors
@@ -123,19 +123,30 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
         data = labelled_rows(self, X, y, sample_weight, supervised=True)
         require_finite(data.X)
         require_two_classes(self, data.classes)
+        costs = data.weights
+        if self.class_weight is not None:
+            factors = class_factors(self.class_weight, data.classes, data.class_totals)[data.codes]
+            costs = factors if costs is None else factors * costs
         solution = solve_crammer_singer(
             data.X,
             data.codes,
             data.n_classes,
             C=float(self.C),
-            sample_weight=_row_costs(data, self.class_weight),
+            sample_weight=costs,
             fit_intercept=self.fit_intercept,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             random_state=self.random_state,
             warm_start=self._duals_before(data),
         )
-        self._publish(solution, data)
+        self.classes_ = data.classes
+        self.class_coef_, self.class_intercept_ = solution.class_coef, solution.intercept
+        self.coef_, self.intercept_ = self.class_coef_, self.class_intercept_
+        if data.n_classes == 2:
+            self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
+        self.dual_coef_ = data.for_all(solution.dual_coef)  # zero for rows of weight 0
+        self.duality_gap_ = solution.gap
+        self.n_iter_ = solution.n_iter
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -162,24 +173,6 @@ class CrammerSingerSVC(ClassifierMixin, BaseEstimator):
                 f"{self.classes_.tolist()[:10]}. Fit the same rows again, or set warm_start=False."
             )
         return self.dual_coef_ if data.numbers is None else self.dual_coef_[data.numbers]
-
-    def _publish(self, solution: CrammerSinger, data: LabelledRows) -> None:
-        self.classes_ = data.classes
-        self.class_coef_, self.class_intercept_ = solution.class_coef, solution.intercept
-        self.coef_, self.intercept_ = self.class_coef_, self.class_intercept_
-        if data.n_classes == 2:
-            self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
-        self.dual_coef_ = data.for_all(solution.dual_coef)  # zero for rows of weight 0
-        self.duality_gap_ = solution.gap
-        self.n_iter_ = solution.n_iter
-
-
-def _row_costs(data: LabelledRows, class_weight: Any) -> Floats | None:
-    """Return the weight of each row times that of its class."""
-    if class_weight is None:
-        return data.weights
-    rows = class_factors(class_weight, data.classes, data.class_totals)[data.codes]
-    return rows if data.weights is None else rows * data.weights
 
 
 CELLS_AT_ONCE = 2**18  # kernel values held while a feature's density is computed

@@ -46,7 +46,7 @@ from discrim.core.posterior_rule import (
     weight_covariance,
 )
 from discrim.core.problem import Needs
-from discrim.core.row_hash import HashKFold, seed_number
+from discrim.core.row_hash import HashKFold, row_hashes, seed_number
 from discrim.docstrings import public_estimator
 from discrim.estimators.base import Reducer
 from discrim.estimators.fitting import (
@@ -130,7 +130,8 @@ class MapOfStatistics(BaseEstimator):
         priorities = content_priorities(rows.X, seed := drawn_seed(self.random_state))
         first, choice, rule = self._chosen_rule(folds, priorities, seed)
         self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
-        self._held_out = HeldOutRows.from_folds(folds, choice)
+        held_out = np.concatenate([test for _, test in folds.splits.pairs])
+        self._held_out = HeldOutRows.of(row_hashes(rows.X)[held_out], choice)
         self._column_deviations = column_deviations(rows)
         self._importances = mean_effects(rule, rows, priorities, self.temperature_, self._column_deviations)
         self.solver_ = f"{rule.name} on {rows.shape[0]} rows, chosen by {len(folds.splits.pairs)} folds"
@@ -288,7 +289,11 @@ class MapOfStatistics(BaseEstimator):
             self._column_deviations = moments.in_row_units(np.sqrt(variances))
         priorities = content_priorities(rows.X, seed)
         self._importances = mean_effects(rule, rows, priorities, self.temperature_, self._column_deviations)
-        self.solver_ = look.how(total, choice, rule)
+        drawn = "" if look.features is None else f", drawn from {len(total.sample)} rows"
+        self.solver_ = (
+            f"{rule.name}{drawn}; moments of all {total.n_rows} rows; ridge and temperature by "
+            f"{len(choice.held_out.codes)} rows, held out in {total.gathering.n_folds} folds by content"
+        )
 
     @property
     def _is_given(self) -> bool:

@@ -34,14 +34,6 @@ _BEFORE = ("SimpleImputer", "StandardScaler", "MinMaxScaler", "MaxAbsScaler")
 _UNIT = "UnitMeanSquare"  # step for classifiers that depend on the unit of their features
 
 
-def _has_probabilities(predictor: Predictor) -> bool:
-    return predictor.temperature_ is not None or hasattr(predictor.pipeline_, "predict_proba")
-
-
-def _has_limits(predictor: Predictor) -> bool:
-    return predictor.limits_ is not None
-
-
 @public_estimator
 class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A pipeline that ends in a classifier, with probabilities and limits for rows unlike the training rows.
@@ -142,7 +134,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "pipeline_")
         return np.asarray(self.pipeline_.predict(X))
 
-    @available_if(_has_probabilities)
+    @available_if(lambda self: self.temperature_ is not None or hasattr(self.pipeline_, "predict_proba"))
     def predict_proba(self, X: ArrayLike) -> Array:
         """Predict the probability of each class, in the order of `classes_`.
 
@@ -158,9 +150,9 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         {of_rows}
         """
         before, reduction, _ = split_steps(self.pipeline_)
-        return _dense(_through([*before, *reduction], X))
+        return _through([*before, *reduction], X, dense=True)
 
-    @available_if(_has_limits)
+    @available_if(lambda self: self.limits_ is not None)
     def unusual(self, X: ArrayLike) -> NDArray[np.str_]:
         """Return "no", "T2", "Q" or "T2 and Q" for each row: the limits that it exceeds.
 
@@ -190,7 +182,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _components(self, rows: Any) -> Array:
         """Return the components of preprocessed rows; principal components if no step reduces them."""
         reduction = split_steps(self.pipeline_)[1] if self._monitored is None else [self._monitored]
-        return _dense(_through(reduction, rows))
+        return _through(reduction, rows, dense=True)
 
     def _choose_temperature(self, X: Any, y: NDArray[Any], groups: ArrayLike | None) -> float | None:
         """Return the temperature with the smallest log loss on held-out rows; None if there are too few of them."""
@@ -232,16 +224,13 @@ def _flat(pipeline: Pipeline) -> Iterator[Any]:
             yield step
 
 
-def _through(steps: list[Any], X: Any) -> Any:
-    """Return the rows after these fitted transformers."""
+def _through(steps: list[Any], X: Any, *, dense: bool = False) -> Any:
+    """Return the rows after these fitted transformers; sparse rows stay sparse, unless dense ones are wanted."""
     with columns_in_order():
         for step in steps:
             X = step.transform(X)
+    X = X.toarray() if dense and issparse(X) else X
     return X if issparse(X) else np.asarray(X, dtype=np.float64)
-
-
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
 
 
 def _class_scores(fitted: Any, X: Any) -> Array:
