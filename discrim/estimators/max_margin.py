@@ -17,7 +17,6 @@ No step raises the objective.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -81,9 +80,27 @@ class MaxMarginProblem:
     def rho(self) -> float:
         return 2.0 if self.n_classes == 2 else 1.0
 
+    def descent(self, directions: Array, class_coef: Array, *, tol: float, max_iter: int) -> list[MaxMarginState]:
+        """Return the states from given W and ν on, until a round lowers the objective by at most tol, relatively."""
+        path, reach = [self.state_at(directions, class_coef)], 1.0
+        for _ in range(max_iter):
+            path.append(self.update_classifier(path[-1]))
+            state, reach = self.update_directions(path[-1], reach)
+            path.append(state)
+            before = path[-3].objective
+            if before - state.objective <= tol * abs(before):
+                return path
+        warn(
+            f"The objective still fell by a fraction of {(before - state.objective) / before:.1e} in the last of "
+            f"{max_iter} rounds, above tol={tol:g}, so the directions are not final. Raise max_iter, lower C, or raise "
+            "tol.",
+            ConvergenceWarning,
+        )
+        return path
+
     def state_at(self, directions: Array, class_coef: Array) -> MaxMarginState:
         """Return the state at given W and ν."""
-        return self._with_latent(directions, class_coef, self._own(1.0))
+        return self._with_latent(directions, class_coef, self._own)
 
     def update_classifier(self, state: MaxMarginState) -> MaxMarginState:
         """Minimise over ν, with Z as a function of it."""
@@ -91,9 +108,8 @@ class MaxMarginProblem:
 
         def objective(flat: Array) -> tuple[float, Array]:
             last = reached[-1]
-            now = self._with_latent(
-                last.directions, flat.reshape(state.class_coef.shape), last.shares, last.projections
-            )
+            coef = flat.reshape(state.class_coef.shape)
+            now = self._with_latent(last.directions, coef, last.shares, last.projections)
             reached.append(now)
             pulls = self._duals(now.shares).T @ self.rows.weighted(now.latent)
             return now.objective, (self.rho * now.class_coef - pulls).ravel()
@@ -127,43 +143,23 @@ class MaxMarginProblem:
     def objective(self, projections: Array, latent: Array, class_coef: Array) -> float:
         """Compute the objective, with Σ v‖x̃‖² = Σv and ½‖x − Wᵀz‖² + ½‖z‖² = ½‖x‖² + z·(z − Wx)."""
         scores = self._scores(latent, class_coef)
-        hinges = scores.max(axis=1) - scores[self._rows_own]
+        hinges = scores.max(axis=1) - scores[np.arange(len(scores)), self.codes]
         of_rows = np.einsum("nk,nk->n", latent, latent - projections) + self.C * hinges
         total = of_rows.sum() if self.rows.weights is None else self.rows.weights @ of_rows
         return float(0.5 * self.rho * np.vdot(class_coef, class_coef) + 0.5 * self.rows.total_weight + total)
 
     def _scores(self, latent: Array, class_coef: Array) -> Array:
         """Compute 1[y ≠ y_n] + ν_y·z_n."""
-        return latent @ class_coef.T + 1.0 - self._own(1.0)
+        return latent @ class_coef.T + 1.0 - self._own
 
     def _duals(self, shares: Array) -> Array:
         """Return A for rows of weight 1."""
-        return self.C * (self._own(1.0) - shares)
+        return self.C * (self._own - shares)
 
     @property
-    def _rows_own(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        return np.arange(len(self.codes)), self.codes
-
-    def _own(self, value: float) -> Array:
-        marks = np.zeros((len(self.codes), self.n_classes))
-        marks[self._rows_own] = value
-        return marks
-
-
-def state_sequence(
-    problem: MaxMarginProblem, start: MaxMarginState, *, tol: float, max_iter: int
-) -> Iterator[MaxMarginState]:
-    """Yield the state after each step until a round lowers the objective by at most tol, relatively."""
-    state, reach = start, 1.0
-    yield state
-    for _ in range(max_iter):
-        before = state.objective
-        state = problem.update_classifier(state)
-        yield state
-        state, reach = problem.update_directions(state, reach)
-        yield state
-        if before - state.objective <= tol * abs(before):
-            return
+    def _own(self) -> Array:
+        """1[y = y_n]."""
+        return np.eye(self.n_classes)[self.codes]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -257,7 +253,13 @@ class MaxMarginPCA(Reducer):
         order = content_order(basis.original.X, basis.original.codes, basis.original.weights)
         rows = UnitRows.from_rows(basis.points.select(order))
         task = MaxMarginProblem(rows, basis.points.codes[order], basis.points.n_classes, self.C)
-        curve, other = (self._descent(task, one.directions[:k], duals[order]) for one in (plain, shifted))
+        curve, other = (
+            # from the SVM of the rows in the subspace: Wη, times two because z is about half of Wx
+            task.descent(
+                W, 2.0 * duals[order].T @ rows.project(W) / np.sqrt(task.rho), tol=self.tol, max_iter=self.max_iter
+            )
+            for W in (plain.directions[:k], shifted.directions[:k])
+        )
         if other[-1].objective < (1 - SAME) * curve[-1].objective:
             curve = other
         last = curve[-1]
@@ -275,20 +277,6 @@ class MaxMarginPCA(Reducer):
             objective_curve_=np.array([one.objective for one in curve]),
             n_iter_=(len(curve) - 1) // 2,
         )
-
-    def _descent(self, problem: MaxMarginProblem, directions: Array, duals: Array) -> list[MaxMarginState]:
-        # the SVM of the rows in the subspace: Wη, times two because z is about half of Wx
-        projections = problem.rows.project(directions)
-        start = problem.state_at(directions, 2.0 * duals.T @ projections / np.sqrt(problem.rho))
-        path = list(state_sequence(problem, start, tol=self.tol, max_iter=self.max_iter))
-        if len(path) > 2 * self.max_iter and path[-3].objective - path[-1].objective > self.tol * path[-3].objective:
-            fell = (path[-3].objective - path[-1].objective) / path[-3].objective
-            warn(
-                f"The objective still fell by a fraction of {fell:.1e} in the last of {self.max_iter} rounds, above "
-                f"tol={self.tol:g}, so the directions are not final. Raise max_iter, lower C, or raise tol.",
-                ConvergenceWarning,
-            )
-        return path
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
