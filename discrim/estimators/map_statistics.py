@@ -165,23 +165,13 @@ class MapOfStatistics(BaseEstimator):
         return named.get(self.kernel, [Candidate(self.kernel)])
 
     def _publish(
-        self,
-        classes: NDArray[Any],
-        total_weight: float,
-        first: Choice,
-        choice: Choice,
-        rule: AnyRule,
-        seed: int,
+        self, classes: NDArray[Any], total_weight: float, first: Choice, choice: Choice, rule: AnyRule, seed: int
     ) -> None:
-        self.classes_ = classes
-        self._rule = rule
-        self._held_out = None
-        self._total_weight = total_weight
+        self.classes_, self._rule, self._total_weight, self._seed_of_places = classes, rule, total_weight, seed
         self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
         self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
         self.kernel_ = ChosenKernel.of(rule.kernel, first, rule.label)
         self.confusions_ = class_confusions(choice.held_out, choice.temperature, self._total_weight)
-        self._seed_of_places = seed
         self._weight_covariance = weight_covariance(choice)
         self._choice = choice
         self._set_places(choice)

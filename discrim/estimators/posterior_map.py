@@ -271,7 +271,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         positions : array of shape (n_samples, n_components_)
             Positions on the map.
         """
-        scores, dtype = self._held_out_scores(X)
+        scores, dtype = self._scores(X, held_out=True)
         return self._positions(scores).astype(dtype, copy=False)
 
     def predict_proba_held_out(self, X: ArrayLike) -> Array:
@@ -287,7 +287,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         probabilities : array of shape (n_samples, n_classes)
             Probabilities in the order of classes_.
         """
-        return calibrated(self._held_out_scores(X)[0], self.temperature_, self._total_weight)
+        return calibrated(self._scores(X, held_out=True)[0], self.temperature_, self._total_weight)
 
     def for_plotting(self) -> Self:
         """Return a copy with the sharpness "tempered", which places uncertain rows between the classes."""
@@ -295,12 +295,6 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         other = copy(self)
         other.sharpness_ = vars(self).get("_picture_sharpness", self.sharpness_)
         return other
-
-    def _held_out_scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
-        scores, dtype = self._scores(X)
-        if (held_out := vars(self).get("_held_out")) is not None:
-            scores = held_out.replace(checked_table(self, X), scores)
-        return scores, dtype
 
     def _positions(self, scores: Array) -> Array:
         q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
@@ -361,8 +355,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         """Return the log probability of every class (n×C)."""
         return np.log(self.predict_proba(X))
 
-    def _scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
-        """Return a of all classes (n×C), and the data type of the rows."""
+    def _scores(self, X: ArrayLike, *, held_out: bool = False) -> tuple[Array, np.dtype[Any]]:
+        """Return a of all classes (n×C), known held-out ones for training rows if wanted, and the type of X."""
         self._require_solution()
         table = checked_table(self, X)
         require_finite(table)
@@ -370,7 +364,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
             scores = self._rule.scores(table)
         seen = np.isfinite(self._rule.offsets)  # −inf: a class of the table without rows in the sample
         require_representable(scores[:, seen], table)
-        return scores, table.dtype
+        known = vars(self).get("_held_out") if held_out else None
+        return scores if known is None else known.replace(table, scores), table.dtype
 
     @fitted_attribute
     def n_components_(self) -> int:
