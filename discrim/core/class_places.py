@@ -150,21 +150,19 @@ def line(S: Array) -> Array:
 def _moved(order: NDArray[np.intp], S: Array) -> NDArray[np.intp]:
     """Move one class at a time to another position, the best move first, until none improves."""
     while True:
-        gains = gains_of_moves(S[np.ix_(order, order)])
+        ordered = S[np.ix_(order, order)]
+        gains = _gains_upwards(ordered) + _gains_upwards(ordered[::-1, ::-1])[::-1, ::-1]
         one, place = np.unravel_index(gains.argmax(), gains.shape)
         if gains[one, place] <= 1e-12:
             return order
         order = np.insert(np.delete(order, one), place, order[one])
 
 
-def gains_of_moves(S: Array) -> Array:
-    """Return by how much moving a class from position i to j lowers the cost; S is in the order of positions."""
-    mirrored = _gains_upwards(S[::-1, ::-1])[::-1, ::-1]
-    return _gains_upwards(S) + mirrored
-
-
 def _gains_upwards(S: Array) -> Array:
-    """Return these gains for j > i, by passing one neighbour after another."""
+    """Return by how much moving a class from position i to j > i lowers the cost, as it passes each neighbour in turn.
+
+    S is in the order of positions.
+    """
     upto = np.pad(np.cumsum(S, axis=1), ((0, 0), (1, 0)))  # upto[i, p]: similarity of i to all at positions below p
     balance = upto[:, :-1] + upto[:, 1:] - upto[:, -1:]  # similarity to positions below p minus that to positions above
     # when i passes p, i moves away from classes below p and towards those above; p moves the other way

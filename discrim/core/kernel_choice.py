@@ -265,8 +265,8 @@ class FeatureSpaces(NamedTuple):
 def column_scales(candidate: Candidate, rows: LabelledRows, landmarks: Any) -> Array | None:
     """Return the factors of the columns in a kernel: the roots of their relevance, if refined the gradients of a rule.
 
-    To refine them, a rule is fitted with the factors so far; the new ones are its mean absolute gradients, which are
-    found in the same way as importances. A column without effect leaves the kernel.
+    To refine them, a rule is fitted with the factors so far; the new ones are the mean absolute gradients of the log
+    odds of the two most probable classes of each row, the largest as 1. A column without effect leaves the kernel.
     """
     scales = np.sqrt(relevance(rows)) if candidate.scaled else None
     if candidate.refined is None:
@@ -275,18 +275,13 @@ def column_scales(candidate: Candidate, rows: LabelledRows, landmarks: Any) -> A
     for _ in range(ROUNDS):
         spaces = FeatureSpaces.of([candidate], few, scales)
         rule = PosteriorRule.from_features(spaces.spaces[0], spaces.moments(rows)[0], candidate.refined)
-        scales = _mean_gradients(rule, few, scales)
+        total, of_classes = np.zeros(few.shape[1]), np.eye(len(rule.offsets))
+        for part in block_slices(*few.shape):
+            first, second = two_classes(rule.scores(few[part]), np.empty(0), None)
+            with np.errstate(all="ignore"):
+                total += np.abs(rule.gradients(few[part], of_classes[first] - of_classes[second])).sum(axis=0)
+        scales = total / total.max() if 0 < total.max() < np.inf else scales
     return scales
-
-
-def _mean_gradients(rule: PosteriorRule, rows: Any, otherwise: Array | None) -> Array | None:
-    """Compute the mean absolute gradient of the log odds of each row's two most probable classes, the largest as 1."""
-    total, of_classes = np.zeros(rows.shape[1]), np.eye(len(rule.offsets))
-    for part in block_slices(*rows.shape):
-        first, second = two_classes(rule.scores(rows[part]), np.empty(0), None)
-        with np.errstate(all="ignore"):
-            total += np.abs(rule.gradients(rows[part], of_classes[first] - of_classes[second])).sum(axis=0)
-    return total / total.max() if 0 < total.max() < np.inf else otherwise
 
 
 def rule_scores(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -116,11 +115,6 @@ class PartsPipeline(Pipeline):
         return self
 
 
-def _ends_in(name: str, pipeline: Pipeline) -> bool:
-    """Return True if the last step has the method."""
-    return hasattr(pipeline.steps[-1][1], name)
-
-
 def _inherited(name: str) -> Callable[..., Any]:
     def method(self: Any, X: Any, *given: Any, **named: Any) -> Any:
         return getattr(super(PartsPipeline, self), name)(X, *given, **named)
@@ -130,7 +124,8 @@ def _inherited(name: str) -> Callable[..., Any]:
 
 
 for _name in ROW_METHODS:
-    setattr(PartsPipeline, _name, available_if(partial(_ends_in, _name))(lazy_on_dask(_inherited(_name))))
+    _available = available_if(lambda pipeline, name=_name: hasattr(pipeline.steps[-1][1], name))
+    setattr(PartsPipeline, _name, _available(lazy_on_dask(_inherited(_name))))
 
 
 _BLOCK = 512

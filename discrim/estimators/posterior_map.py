@@ -46,11 +46,6 @@ Array = NDArray[np.float64]
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
 
 
-def _scores_classes(given: Any) -> bool:
-    """Return True for a scikit-learn classifier."""
-    return not isinstance(given, type) and hasattr(given, "get_params") and is_classifier(given)
-
-
 @public_estimator
 class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, MapOfStatistics):
     """Posterior map: place every row at the average of its classes' places, weighted by class probabilities.
@@ -150,7 +145,10 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         "n_landmarks": LANDMARKS_WANTED,
         "classifier": (
             *named("rule"),
-            Possible("a scikit-learn classifier", _scores_classes),
+            Possible(
+                "a scikit-learn classifier",
+                lambda given: not isinstance(given, type) and hasattr(given, "get_params") and is_classifier(given),
+            ),
             Possible("or None to choose between the rule and a forest", lambda given: given is None),
         ),
     }
