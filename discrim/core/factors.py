@@ -23,7 +23,6 @@ projected gradient steps converge to the global minimum. Rows are multiplied by 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ from scipy.special import log_softmax, softmax
 from discrim.core.coordinates.basis import Basis
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.row_hash import equal_rows
+from discrim.core.svm.shift import UnitRows
 from discrim.decompositions import eigh, largest_eigenpairs_by_products, solve, svd
 
 Array = NDArray[np.float64]
@@ -104,13 +104,11 @@ class HingeLoss:
 Loss = LogisticLoss | HingeLoss
 
 
-@dataclass(frozen=True, eq=False)
-class CentredRows:
-    """Rows minus their mean, divided by one scalar (mean square length 1), accessed by products only."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CentredRows(UnitRows):
+    """Distinct rows with their classes; the weights are w_i/n, and dense rows are in the unit already."""
 
-    X: Any  # dense and centred, or sparse and uncentred
-    offset: Array | None  # mean, implicitly subtracted from sparse rows
-    weights: Array  # w_i/n
+    weights: Array
     codes: Codes
     n_classes: int
     factor: float  # from the original rows to these
@@ -130,21 +128,13 @@ class CentredRows:
             X, offset = points.X.astype(np.float64) * factor, moments.mean * factor
         else:
             X = moments.centred(points.X.astype(np.float64, copy=False)) / unit
-        return cls(X, offset, weights / weights.sum(), points.codes, points.n_classes, factor)
+        weights /= weights.sum()
+        codes, n_classes = points.codes, points.n_classes
+        return cls(X, offset, 1.0, 0, weights=weights, codes=codes, n_classes=n_classes, factor=factor)
 
     def dense(self) -> Array:
         """Return X as a dense array."""
         return np.asarray(self.X) if self.offset is None else self.X.toarray() - self.offset
-
-    def project(self, W: Array) -> Array:
-        """Compute XWᵀ."""
-        found = np.asarray(self.X @ W.T)
-        return found if self.offset is None else found - self.offset @ W.T
-
-    def weighted_sum(self, Z: Array) -> Array:
-        """Compute ZᵀX."""
-        found = np.asarray((self.X.T @ Z).T)
-        return found if self.offset is None else found - np.outer(Z.sum(axis=0), self.offset)
 
 
 def label_scores(Z: Array, V: Array) -> Array:
