@@ -26,7 +26,7 @@ from discrim import (
     RefinedHyperplane,
     RegularizedLDA,
 )
-from discrim.core.enemies import nearest_enemies
+from discrim.core.enemies import search_enemies
 from discrim.core.pairwise_error import error_subspace
 
 ROWS = ("enemies", "bayes-error", "shift", "refinement", "sparse", "precision")
@@ -49,7 +49,14 @@ def enemies() -> Iterator[Case]:
             A, B = X[codes == 0], X[codes == 1]
             work = f"nearest enemies {n:,}×{d} {np.dtype(dtype).name} / two searches of {peer}"
             theirs = lambda A=A, B=B, search=search: (search(A, B), search(B, A))  # noqa: E731
-            yield Case("enemies", work, lambda X=X, codes=codes: nearest_enemies(X, codes, 2), theirs, goal, peer)
+            yield Case(
+                "enemies",
+                work,
+                lambda X=X, codes=codes: list(search_enemies(X, codes, 2, each=True)),
+                theirs,
+                goal,
+                peer,
+            )
 
 
 def _faiss(queries: np.ndarray, base: np.ndarray) -> Any:

@@ -5,6 +5,7 @@ from discrim.core.moments.gather import Statistics as Statistics
 from discrim.core.row_hash import HashKFold as HashKFold
 from discrim.estimators.autoencoder import Autoencoder as Autoencoder
 from discrim.estimators.bayes_error_lda import BayesErrorLDA as BayesErrorLDA
+from discrim.estimators.classifiers import CrammerSingerSVC as CrammerSingerSVC
 from discrim.estimators.factor_models import LogisticPCA as LogisticPCA
 from discrim.estimators.factor_models import SupervisedExponentialPCA as SupervisedExponentialPCA
 from discrim.estimators.factor_models import SupervisedProbabilisticPCA as SupervisedProbabilisticPCA
@@ -34,7 +35,6 @@ from discrim.estimators.refined_hyperplane import RefinedHyperplane as RefinedHy
 from discrim.estimators.supervised_pca import OptimalLowRank as OptimalLowRank
 from discrim.estimators.supervised_pca import ScreenedPCA as ScreenedPCA
 from discrim.estimators.supervised_pca import SupervisedPCA as SupervisedPCA
-from discrim.estimators.svc import CrammerSingerSVC as CrammerSingerSVC
 from discrim.estimators.undersampled_lda import NullSpaceLDA as NullSpaceLDA
 from discrim.estimators.undersampled_lda import OrthogonalLDA as OrthogonalLDA
 from discrim.estimators.undersampled_lda import UncorrelatedLDA as UncorrelatedLDA

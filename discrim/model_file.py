@@ -22,21 +22,18 @@ from discrim.classifier_states import CLASSIFIERS, plain_state, restore
 from discrim.core.classifier_rule import ClassifierRule, MeanRule
 from discrim.core.cross_validation import PathScores
 from discrim.core.generalisation import HeldOut
-from discrim.core.kernel_choice import Candidate, Choice, ChosenKernel, HeldOutScores, TriedKernel
-from discrim.core.kernel_rule import PosteriorRule
-from discrim.core.landmark_rule import Look
+from discrim.core.kernel_choice import Candidate, Choice, ChosenKernel, HeldOutScores, PosteriorRule, TriedKernel
 from discrim.core.landmarks import FeatureSpace, FixedFeatures, LandmarkKernel
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.few_rows import FewRows
 from discrim.core.moments.gather import Gathering, Statistics
 from discrim.core.moments.row_sample import RowSample
-from discrim.core.posterior_rule import HeldOutRows
-from discrim.core.row_limits import RowLimits
+from discrim.core.posterior_rule import HeldOutRows, Look
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import Pairing
 from discrim.estimators.discriminant import CentroidRule
 from discrim.estimators.map_statistics import MapOfStatistics
-from discrim.estimators.predictor import Predictor
+from discrim.estimators.predictor import Predictor, RowLimits
 from discrim.plain_format import PlainFormat, PlainFormatError
 from discrim.registry import PUBLIC, load_target
 from discrim.tables.writing import whole_file
@@ -47,12 +44,12 @@ _ESTIMATORS: dict[str, str] = {
     **{name: entry.target for name, entry in PUBLIC.items() if entry.saved},
     "ShiftedPCA": "discrim.estimators.margin_pca:ShiftedPCA",
     "Predictor": "discrim.estimators.predictor:Predictor",
-    "LinearMap": "discrim.estimators.linear_map:LinearMap",
+    "LinearMap": "discrim.estimators.pipeline:LinearMap",
     "HashKFold": "discrim.core.row_hash:HashKFold",
     "SimpleImputer": "sklearn.impute:SimpleImputer",
     **{name: f"sklearn.preprocessing:{name}" for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler")},
     **{name: f"{module}:{name}" for name, module in CLASSIFIERS.items()},
-    "KernelNaiveBayes": "discrim.estimators.kernel_naive_bayes:KernelNaiveBayes",
+    "KernelNaiveBayes": "discrim.estimators.classifiers:KernelNaiveBayes",
     "UnitMeanSquare": "discrim.evaluation.classifiers:UnitMeanSquare",
 }
 

@@ -32,14 +32,14 @@ except ImportError as error:
 
 from discrim.core.classifier_rule import ClassifierRule, MeanRule
 from discrim.core.cross_validation import any_class
-from discrim.core.kernel_rule import PosteriorRule
+from discrim.core.kernel_choice import PosteriorRule
 from discrim.core.landmarks import LandmarkKernel
 from discrim.estimators.autoencoder import HIGH, LOW, Autoencoder
 from discrim.estimators.discriminant import CentroidClassifier
 from discrim.estimators.kernel_map import KernelMap
-from discrim.estimators.linear_map import LinearMap
 from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.max_margin_shift import MaxMarginShift
+from discrim.estimators.pipeline import LinearMap
 from discrim.estimators.posterior_map import PosteriorMap
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.registry import ENTRIES, load_target

@@ -418,7 +418,7 @@ ENTRIES = (
     ),
     _reducer("autoencoder:Autoencoder", "one sigmoid layer, for MaxMarginShift"),
     Entry("max_margin_shift", "discrim.estimators.max_margin_shift", "shift rows away from other classes"),
-    Entry("CrammerSingerSVC", "discrim.estimators.svc", "multiclass SVM and its duals", classifies=True),
+    Entry("CrammerSingerSVC", "discrim.estimators.classifiers", "multiclass SVM and its duals", classifies=True),
     Entry(
         "RefinedHyperplane",
         "discrim.estimators.refined_hyperplane",
@@ -450,6 +450,16 @@ ENTRIES = (
     Entry("load", "discrim.model_file", "read a fitted model from a file"),
     Entry("trusted_types", "discrim.model_file", "types for skops and MLflow to trust"),
 )
+
+# modules of an earlier layout that pickled models name, and where their classes are now
+MOVED = {
+    "discrim.core.kernel_rule": "discrim.core.kernel_choice",
+    "discrim.core.landmark_rule": "discrim.core.posterior_rule",
+    "discrim.core.row_limits": "discrim.estimators.predictor",
+    "discrim.estimators.kernel_naive_bayes": "discrim.estimators.classifiers",
+    "discrim.estimators.linear_map": "discrim.estimators.pipeline",
+    "discrim.estimators.svc": "discrim.estimators.classifiers",
+}
 
 PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
 OUR_METHODS: tuple[Method, ...] = tuple(method for entry in ENTRIES for method in entry.methods)

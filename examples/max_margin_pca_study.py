@@ -22,8 +22,8 @@ from sklearn.svm import LinearSVC
 from study_parts import arguments, markdown, show
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
-from discrim.core.max_margin import MaxMarginProblem
 from discrim.core.svm.shift import UnitRows
+from discrim.estimators.max_margin import MaxMarginProblem
 from discrim.tables.rows import LabelledRows
 
 Array = NDArray[np.float64]

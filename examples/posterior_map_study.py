@@ -30,7 +30,7 @@ from sklearn.svm import SVC
 from study_parts import arguments, markdown, show
 
 from discrim import PosteriorMap, RegularizedLDA
-from discrim.core import kernel_choice
+from discrim.core import kernel_choice, posterior_rule
 
 # fmt: off
 SETS = (
@@ -119,15 +119,15 @@ def refine_columns(name: str, options: Namespace) -> dict[str, Any]:
     axes = PCA(5).fit(X)
     neighbours = KNeighborsClassifier(5).fit(axes.transform(X), y)
     found: dict[str, Any] = {"PCA": 100 * neighbours.score(axes.transform(new), truth)}
-    columns, rounds = kernel_choice.REFINED_COLUMNS, kernel_choice.ROUNDS
+    columns, rounds = posterior_rule.REFINED_COLUMNS, kernel_choice.ROUNDS
     for n_rounds in range(4):
-        kernel_choice.REFINED_COLUMNS, kernel_choice.ROUNDS = columns if n_rounds else 10**9, n_rounds
+        posterior_rule.REFINED_COLUMNS, kernel_choice.ROUNDS = columns if n_rounds else 10**9, n_rounds
         started = time.process_time()
         model = PosteriorMap(1, classifier="rule").fit(X, y)
         seconds = time.process_time() - started
         loss = log_loss(truth, model.predict_proba(new), labels=model.classes_)
         found[str(n_rounds)] = [100 * model.score(new, truth), loss, seconds, "refined" in model.kernel_.why]
-    kernel_choice.REFINED_COLUMNS, kernel_choice.ROUNDS = columns, rounds
+    posterior_rule.REFINED_COLUMNS, kernel_choice.ROUNDS = columns, rounds
     return found
 
 

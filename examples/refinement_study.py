@@ -19,7 +19,7 @@ from study_parts import arguments, show
 from study_parts import markdown as table
 
 from discrim.estimators.lda import FisherLDA
-from discrim.estimators.merging_rules import MERGED_SET
+from discrim.estimators.pair_refinement import MERGED_SET
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.evaluation.protocol import Protocol, named_protocol
 from discrim.evaluation.statistics import corrected_t_test, holm, paired_t_test

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
 import discrim
 from discrim.docstrings import fill, fill_estimator
-from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
+from discrim.estimators.classifiers import KernelNaiveBayes
 from discrim.registry import PUBLIC
 
 # numpydoc's own rules, but for links between pages, long summaries, and how a description begins (with γ, σ², n …)

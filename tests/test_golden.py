@@ -2,6 +2,7 @@
 
 import pickle
 import shutil
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from discrim import FisherLDA, Statistics, load
 from discrim.evaluation.store import Store
 from discrim.model_file import about
+from discrim.registry import MOVED
 
 FOLDER = Path(__file__).parent / "golden"
 EXPECTED = np.load(FOLDER / "expected.npz")
@@ -56,3 +58,20 @@ def test_a_pickle_of_an_earlier_version_is_refused_with_advice(module):
     written = f"cdiscrim.{module}\nPCA\n.".encode()
     with pytest.raises(ImportError, match=r"discrim\.save"):
         pickle.loads(written)
+
+
+PICKLED = [
+    ("core.kernel_rule", "PosteriorRule"),
+    ("core.landmark_rule", "Look"),
+    ("core.row_limits", "RowLimits"),
+    ("estimators.kernel_naive_bayes", "KernelNaiveBayes"),
+    ("estimators.linear_map", "LinearMap"),
+    ("estimators.svc", "CrammerSingerSVC"),
+]
+
+
+@pytest.mark.parametrize(("module", "name"), PICKLED)
+def test_a_pickle_finds_a_class_that_has_moved_to_another_module(module, name):
+    found = pickle.loads(f"cdiscrim.{module}\n{name}\n.".encode())
+    assert found is getattr(import_module(found.__module__), name)
+    assert {f"discrim.{one}" for one, _ in PICKLED} == set(MOVED)

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from scipy.special import erfc
 
 import discrim
-from discrim.core.joint_factors import SharedFactors, minimise_factors
+from discrim.core.factors import SharedFactors, minimise_factors
 from discrim.registry import ENTRIES
 
 

@@ -20,7 +20,7 @@ from discrim import (
     PosteriorMap,
     RefinedHyperplane,
 )
-from discrim.estimators.linear_map import LinearMap
+from discrim.estimators.pipeline import LinearMap
 from discrim.registry import ENTRIES, OUR_METHODS
 
 skl2onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'discrim[onnx]'")

@@ -91,7 +91,9 @@ def sphere(S: Array, k: int, seed: int) -> Array:
     on.
     """
     rng = np.random.default_rng(seed)
-    starts = [_separated(laplacian_vectors(S, k), rng)]
+    V = laplacian_vectors(S, k)
+    units = V / np.maximum(la.norm(V, axis=1, keepdims=True), 1e-12)
+    starts = [units + 1e-2 * rng.standard_normal(V.shape)]  # the repulsion of classes that coincide would be infinite
     if len(S) <= MANY_CLASSES:
         starts += [rng.standard_normal((len(S), k)) for _ in range(RANDOM_STARTS)]
     near = min((_descended(start, S, 300, 1e-3) for start in starts), key=lambda V: energy(V, S)[0])
@@ -102,13 +104,6 @@ def laplacian_vectors(S: Array, k: int) -> Array:
     """Return eigenvectors 2 … k+1 of the normalised Laplacian I − D^−½SD^−½."""
     roots = 1 / np.sqrt(S.sum(axis=1))
     return largest_eigenpairs(roots[:, None] * S * roots, k + 1)[1][:, -2::-1]
-
-
-def _separated(V: Array, rng: np.random.Generator) -> Array:
-    """Return a start in which no two classes coincide, because their repulsion would be infinite."""
-    lengths = la.norm(V, axis=1, keepdims=True)
-    units = V / np.maximum(lengths, 1e-12)
-    return units + 1e-2 * rng.standard_normal(V.shape)
 
 
 def _descended(start: Array, S: Array, most_steps: int, slope_left: float) -> Array:
@@ -152,30 +147,22 @@ def line(S: Array) -> Array:
     return np.linspace(-1, 1, len(order))[ranks][:, None]
 
 
-def cost_of_order(order: NDArray[np.intp], S: Array) -> float:
-    """Compute Σ_{a<b} S_ab |rank_a − rank_b|."""
-    ranks = np.argsort(order)
-    return float((S * np.abs(ranks[:, None] - ranks)).sum()) / 2
-
-
 def _moved(order: NDArray[np.intp], S: Array) -> NDArray[np.intp]:
     """Move one class at a time to another position, the best move first, until none improves."""
     while True:
-        gains = gains_of_moves(S[np.ix_(order, order)])
+        ordered = S[np.ix_(order, order)]
+        gains = _gains_upwards(ordered) + _gains_upwards(ordered[::-1, ::-1])[::-1, ::-1]
         one, place = np.unravel_index(gains.argmax(), gains.shape)
         if gains[one, place] <= 1e-12:
             return order
         order = np.insert(np.delete(order, one), place, order[one])
 
 
-def gains_of_moves(S: Array) -> Array:
-    """Return by how much moving a class from position i to j lowers the cost; S is in the order of positions."""
-    mirrored = _gains_upwards(S[::-1, ::-1])[::-1, ::-1]
-    return _gains_upwards(S) + mirrored
-
-
 def _gains_upwards(S: Array) -> Array:
-    """Return these gains for j > i, by passing one neighbour after another."""
+    """Return by how much moving a class from position i to j > i lowers the cost, as it passes each neighbour in turn.
+
+    S is in the order of positions.
+    """
     upto = np.pad(np.cumsum(S, axis=1), ((0, 0), (1, 0)))  # upto[i, p]: similarity of i to all at positions below p
     balance = upto[:, :-1] + upto[:, 1:] - upto[:, -1:]  # similarity to positions below p minus that to positions above
     # when i passes p, i moves away from classes below p and towards those above; p moves the other way

@@ -24,8 +24,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from discrim.core.cross_validation import ANY_TEMPERATURES, Folds, any_class, best_temperature, standard_error
-from discrim.core.kernel_choice import Candidate, Choice, HeldOutScores, TriedKernel
-from discrim.core.kernel_rule import PosteriorRule
+from discrim.core.explanation import two_classes
+from discrim.core.kernel_choice import Candidate, Choice, HeldOutScores, PosteriorRule, TriedKernel
+from discrim.core.landmarks import GRADIENTS, drawn_landmarks
 from discrim.tables.rows import LabelledRows, block_slices
 
 Array = NDArray[np.float64]
@@ -36,6 +37,7 @@ TREES, FIRST_TREES = 100, 20  # the first ones show whether growing the others i
 FOLD_TREES = 30  # trees in each fold
 GAIN_OF_TREES = 0.3  # largest share of the first trees' error that more trees are expected to remove
 FOREST = "random forest"
+IMPORTANCE_ROWS = 1_000  # training rows over which effects of columns are averaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +84,6 @@ class ClassifierRule:
         known[self.known] = 0.0
         return known
 
-    has_gradients = False
-
     def scores(self, X: Any) -> Array:
         """Compute a_c(x), n×C."""
         if sp.issparse(X) and self.centre is not None:  # the forest knows dense rows: a block of them at a time
@@ -102,10 +102,6 @@ class ClassifierRule:
         found[:, self.known] = values
         return found
 
-    def effects(self, X: Any, weights: Sequence[Array], spread: Array) -> list[Array]:
-        """Compute the effects by differences; see `difference_effects`."""
-        return difference_effects(self.scores, X, weights, spread)
-
 
 @dataclass(frozen=True, eq=False)
 class MeanRule:
@@ -118,7 +114,6 @@ class MeanRule:
     rules: tuple[PosteriorRule | ClassifierRule, ...]
     temperatures: tuple[float, ...]
     total_weight: float
-    has_gradients = False
 
     @property
     def name(self) -> str:
@@ -144,23 +139,58 @@ class MeanRule:
         """Compute a_c(x), n×C."""
         return mean_scores([rule.scores(X) for rule in self.rules], self.temperatures, self.total_weight)
 
-    def effects(self, X: Any, weights: Sequence[Array], spread: Array) -> list[Array]:
-        """Compute the effects by differences; see `difference_effects`."""
-        return difference_effects(self.scores, X, weights, spread)
+
+AnyRule = PosteriorRule | ClassifierRule | MeanRule
 
 
-def difference_effects(scores: Callable[[Any], Array], X: Any, weights: Sequence[Array], spread: Array) -> list[Array]:
-    """Compute Σ_c w_nc (a_c(x + ½ s_j e_j) − a_c(x − ½ s_j e_j)) for all j (n×d) and each of the weights."""
+def column_effects(rule: AnyRule, X: Any, weights: Sequence[Array], spread: Array) -> list[Array]:
+    """Compute Σ_c w_nc ∂a_c(x_n)/∂x_j s_j for all j (n×d) and each of the weights (n×C), where s is the spread.
+
+    For a classifier or a mean these are differences Σ_c w_nc (a_c(x + ½ s_j e_j) − a_c(x − ½ s_j e_j)).
+    """
+    if isinstance(rule, PosteriorRule):
+        return [rule.gradients(X, one) * spread for one in weights]
     X = X.toarray() if sp.issparse(X) else X
     found = [np.zeros(X.shape) for _ in weights]
     for column in np.flatnonzero(spread):
         up, down = (np.array(X, dtype=np.float64) for _ in range(2))
         up[:, column] += spread[column] / 2
         down[:, column] -= spread[column] / 2
-        change = scores(up) - scores(down)
+        change = rule.scores(up) - rule.scores(down)
         for one, weight in zip(found, weights, strict=True):
             one[:, column] = np.where(weight == 0, 0.0, weight * change).sum(axis=1)
     return found
+
+
+def odds_weights(n_classes: int, temperature: float, first: Indices, second: Indices) -> Array:
+    """Return weights (n×C) of the scores that give log p(first) − log p(second)."""
+    chosen = np.eye(n_classes) / temperature
+    return chosen[first] - chosen[second]
+
+
+def mean_effects(
+    rule: AnyRule, rows: LabelledRows, priorities: Indices, temperature: float, spread: Array
+) -> Array | None:
+    """Compute the mean absolute effect of each column on the log odds over distinct rows; None without gradients.
+
+    A forest has importances of its own. For a mean of rules it is the mean of their shares.
+    """
+    if isinstance(rule, MeanRule):
+        found = [mean_effects(one, rows, priorities, temperature, spread) for one in rule.rules]
+        known = [one / (one.sum() or 1.0) for one in found if one is not None]
+        return np.mean(known, axis=0) if len(known) == len(found) else None
+    if isinstance(rule, ClassifierRule) or not (rule.kernel is None or rule.kernel.name in GRADIENTS):
+        own = getattr(getattr(rule, "classifier", None), "feature_importances_", None)
+        return None if own is None else np.asarray(own)
+    picked = drawn_landmarks(priorities, np.arange(rows.shape[0]), IMPORTANCE_ROWS)
+    weights = np.bincount(priorities, rows.weights)[priorities[picked]]
+    total = np.zeros(rows.shape[1])
+    for part in block_slices(len(picked), rows.shape[1]):
+        table = rows.X[picked[part]]
+        first, second = two_classes(rule.scores(table), rows.classes, None)
+        (effects,) = column_effects(rule, table, [odds_weights(rows.n_classes, temperature, first, second)], spread)
+        total += weights[part] @ np.abs(effects)
+    return total / weights.sum()
 
 
 def mean_scores(scores: Sequence[Array], temperatures: Sequence[float], total_weight: float) -> Array:

@@ -1,4 +1,6 @@
-"""Choice of kernel, ridge and temperature by held-out rows.
+"""Classifier of a posterior map, and the choice of its kernel, ridge and temperature by held-out rows.
+
+    a_c(x) = Σ_l B_lc k(x, l) + b_c ,    with landmarks l; the columns themselves for a linear rule
 
 Among the candidates and ridges within one standard error of the best held-out accuracy, the one with the smallest
 held-out log loss is chosen, each at its own best temperature. A candidate that is three standard errors behind the best
@@ -8,22 +10,26 @@ after two or more folds is not tried on the remaining folds.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 
+from discrim.core.coordinates.basis import Basis
+from discrim.core.coordinates.choose import Plan
 from discrim.core.cross_validation import Folds, TrainingSet, best_temperature, standard_error
 from discrim.core.explanation import two_classes
-from discrim.core.kernel_rule import PosteriorRule
 from discrim.core.landmarks import FeatureSpace, LandmarkKernel, drawn_landmarks, relevance
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ridge_rules import RidgeRules
+from discrim.core.spread import Margins
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.threads import computed_once
 
@@ -35,7 +41,6 @@ HOPELESS = 3.0  # standard errors behind the best
 FOLDS_BEFORE_DROPPING = 2
 ROUNDS = 3  # of refining the scales of the columns
 REFINING_LANDMARKS = 300
-REFINED_COLUMNS, REFINED_WEIGHT = 20, 200  # least number of columns, and least total weight of the rows
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,57 @@ def require_known_kernel_params(kernel: str, params: dict[str, Any] | None) -> N
         raise ValueError(f"kernel_params['gamma'] must be a finite number above 0; got {gamma!r}.")
 
 
+@dataclass(frozen=True, eq=False)
+class PosteriorRule:
+    """Scores of the classes; `kernel` is None for a linear rule, which subtracts `centre` from the rows."""
+
+    kernel: LandmarkKernel | None
+    centre: Array
+    coefficients: Array  # (m or d)×C
+    offsets: Array
+
+    @classmethod
+    def from_features(cls, space: FeatureSpace, moments: ClassMoments, shrinkage: float) -> PosteriorRule:
+        """Return the ridge rule of class moments in the features of a kernel."""
+        rules = RidgeRules.of(moments, np.array([shrinkage]))
+        weights = moments.scaled(rules.weights[0])
+        return cls(space.kernel, np.empty(0), space.factor @ weights.T, rules.offsets[0] - weights @ moments.mean)
+
+    def scores(self, X: Any) -> Array:
+        """Compute a_c(x), n×C."""
+        if self.kernel is None and sp.issparse(X):
+            return np.asarray(X @ self.coefficients) + (self.offsets - self.centre @ self.coefficients)
+        result = np.empty((X.shape[0], len(self.offsets)))
+        for part in block_slices(X.shape[0], len(self.coefficients)):
+            if self.kernel is None:
+                features = np.subtract(X[part], self.centre, dtype=np.float64)
+            else:
+                features = self.kernel(X[part])
+            result[part] = features @ self.coefficients + self.offsets
+        return result
+
+    @property
+    def name(self) -> str:
+        """Kernel and number of landmarks."""
+        if self.kernel is None:
+            return "linear ridge rule"
+        return f"ridge rule of a kernel ({self.kernel.name}) with {self.kernel.landmarks.shape[0]} landmarks"
+
+    @property
+    def label(self) -> str:
+        """Kernel."""
+        return "linear" if self.kernel is None else self.kernel.name
+
+    def gradients(self, X: Any, weights: Array) -> Array:
+        """Compute Σ_c w_nc ∂a_c(x_n)/∂x for every row (n×d), where `weights` is n×C."""
+        if self.kernel is None:
+            return weights @ self.coefficients.T
+        result = np.empty(X.shape)
+        for part in block_slices(X.shape[0], len(self.coefficients)):
+            result[part] = self.kernel.gradients(X[part], weights[part] @ self.coefficients.T)
+        return result
+
+
 # ---------------------------------------------------------------------- held-out scores
 
 
@@ -177,13 +233,8 @@ class FeatureSpaces(NamedTuple):
     spaces: Sequence[FeatureSpace]
 
     @classmethod
-    def of(cls, candidates: Sequence[Candidate], rows: LabelledRows, landmarks: Any) -> FeatureSpaces:
-        """Return the spaces with the scales that the rows give the columns."""
-        return cls.with_scales(candidates, landmarks, column_scales(candidates[0], rows, landmarks))
-
-    @classmethod
-    def with_scales(cls, candidates: Sequence[Candidate], landmarks: Any, scales: Array | None) -> FeatureSpaces:
-        """Return the spaces with given scales of the columns."""
+    def of(cls, candidates: Sequence[Candidate], landmarks: Any, scales: Array | None) -> FeatureSpaces:
+        """Return the spaces; `scales` are those of the columns."""
         base = LandmarkKernel(landmarks, "rbf", {}, scales)
         kernels = [candidate.seen_from(base) for candidate in candidates]
         grams = [one.from_squares(base.landmark_squares) if one.name == "rbf" else one(landmarks) for one in kernels]
@@ -214,98 +265,78 @@ class FeatureSpaces(NamedTuple):
 def column_scales(candidate: Candidate, rows: LabelledRows, landmarks: Any) -> Array | None:
     """Return the factors of the columns in a kernel: the roots of their relevance, if refined the gradients of a rule.
 
-    To refine them, a rule is fitted with the factors so far; the new ones are its mean absolute gradients, which are
-    found in the same way as importances. A column without effect leaves the kernel.
+    To refine them, a rule is fitted with the factors so far; the new ones are the mean absolute gradients of the log
+    odds of the two most probable classes of each row, the largest as 1. A column without effect leaves the kernel.
     """
     scales = np.sqrt(relevance(rows)) if candidate.scaled else None
     if candidate.refined is None:
         return scales
     few = landmarks[:REFINING_LANDMARKS]
     for _ in range(ROUNDS):
-        spaces = FeatureSpaces.with_scales([candidate], few, scales)
+        spaces = FeatureSpaces.of([candidate], few, scales)
         rule = PosteriorRule.from_features(spaces.spaces[0], spaces.moments(rows)[0], candidate.refined)
-        scales = _mean_gradients(rule, few, scales)
+        total, of_classes = np.zeros(few.shape[1]), np.eye(len(rule.offsets))
+        for part in block_slices(*few.shape):
+            first, second = two_classes(rule.scores(few[part]), np.empty(0), None)
+            with np.errstate(all="ignore"):
+                total += np.abs(rule.gradients(few[part], of_classes[first] - of_classes[second])).sum(axis=0)
+        scales = total / total.max() if 0 < total.max() < np.inf else scales
     return scales
 
 
-def _mean_gradients(rule: PosteriorRule, rows: Any, otherwise: Array | None) -> Array | None:
-    """Compute the mean absolute gradient of the log odds of each row's two most probable classes, the largest as 1."""
-    total, of_classes = np.zeros(rows.shape[1]), np.eye(len(rule.offsets))
-    for part in block_slices(*rows.shape):
-        first, second = two_classes(rule.scores(rows[part]), np.empty(0), None)
-        with np.errstate(all="ignore"):
-            total += np.abs(rule.gradients(rows[part], of_classes[first] - of_classes[second])).sum(axis=0)
-    return total / total.max() if 0 < total.max() < np.inf else otherwise
-
-
-def refined_candidate(rows: LabelledRows, choice: Choice) -> Candidate | None:
-    """Return the chosen kernel with refined columns.
-
-    None if its columns are not scaled, or if there are too few columns or rows for it to matter.
-    """
-    is_small = rows.shape[1] < REFINED_COLUMNS or rows.class_totals.sum() < REFINED_WEIGHT
-    return None if is_small or not choice.candidate.scaled else replace(choice.candidate, refined=choice.shrinkage)
-
-
-def _kernel_scores(
-    candidates: Sequence[Candidate], training: LabelledRows, test: LabelledRows, landmarks: Any
-) -> Iterator[Array]:
-    """Yield the scores of the test rows for each of these candidates, which share scales."""
-    spaces = FeatureSpaces.of(candidates, training, landmarks)
-    rules = [RidgeRules.of(moments, RIDGES) for moments in spaces.moments(training)]
-    scores = [
-        [rule.scores(features) for rule, features in zip(rules, spaces.features(test.X[part]), strict=True)]
-        for part in spaces.parts(test.shape[0])
-    ]
-    yield from (np.concatenate(blocks, axis=2) for blocks in zip(*scores, strict=True))
+def rule_scores(
+    rules: Sequence[RidgeRules], test: LabelledRows, features: Callable[[Any], list[Array]], parts: Iterable[slice]
+) -> list[HeldOutScores]:
+    """Return the scores of held-out rows by each of the rules, whose features of some rows `features` computes."""
+    blocks = [map(RidgeRules.scores, rules, features(test.X[part])) for part in parts]
+    return [HeldOutScores.of(test, np.concatenate(scores, axis=2)) for scores in zip(*blocks, strict=True)]
 
 
 def linear_scores(folds: Iterable[TrainingSet]) -> Iterator[HeldOutScores]:
     """Yield the held-out scores of the linear candidate, fold by fold."""
     for fold in folds:
-        if fold.test.shape[0] == 0:
-            continue
-        rules = RidgeRules.of(fold.training, RIDGES)
-        blocks = (dense_block(fold.test.X, part) for part in block_slices(*fold.test.shape))
-        yield HeldOutScores.of(fold.test, np.concatenate([rules.scores(block) for block in blocks], axis=2))
+        if (shape := fold.test.shape)[0]:
+            rules = RidgeRules.of(fold.training, RIDGES)
+            yield from rule_scores([rules], fold.test, lambda X: [dense_block(X, slice(None))], block_slices(*shape))
+
+
+def in_few_columns(points: LabelledRows) -> Basis:
+    """Return coordinates of the rows with at most as many columns as rows."""
+    n, d = points.shape
+    return Plan("rows" if n < d else "features", f"n={n}, d={d}").build(points, Margins())
 
 
 def held_out_scores(
     folds: Folds,
-    coordinates: LabelledRows,
     priorities: Indices,
     candidates: Sequence[Candidate],
     n_landmarks: int,
     rivals: Mapping[Candidate, list[HeldOutScores]] = MappingProxyType({}),
 ) -> dict[Candidate, list[HeldOutScores]]:
-    """Return the held-out scores of the candidates; those far behind the best, or behind a rival, are dropped.
-
-    coordinates : the rows in coordinates with at most as many columns as rows, for the linear candidate
-    n_landmarks : number of landmarks
-    """
+    """Return the held-out scores of the candidates; those far behind the best, or behind a rival, are dropped."""
     found: dict[Candidate, list[HeldOutScores]] = {candidate: [] for candidate in candidates}
-    linear = linear_scores(Folds(coordinates, folds.splits))
+    if any(candidate.is_linear for candidate in candidates):
+        linear = linear_scores(Folds(in_few_columns(folds.points).points, folds.splits))
     running = list(candidates)
     for number, (training, test) in enumerate(folds.splits.pairs):
         rows, others = folds.points.select(training), folds.points.select(test)
         landmarks = folds.points.X[drawn_landmarks(priorities, training, n_landmarks)]
-        for group in _sharing_scales(running):
+        for _, sharing in groupby(running, key=lambda one: (one.is_linear, one.scaled, one.refined)):
+            group = list(sharing)
             if group[0].is_linear:
                 found[group[0]].append(next(linear))
                 continue
-            for candidate, scores in zip(group, _kernel_scores(group, rows, others, landmarks), strict=True):
-                found[candidate].append(HeldOutScores.of(others, scores))
+            spaces = FeatureSpaces.of(group, landmarks, column_scales(group[0], rows, landmarks))
+            rules = [RidgeRules.of(moments, RIDGES) for moments in spaces.moments(rows)]
+            scores = rule_scores(rules, others, spaces.features, spaces.parts(others.shape[0]))
+            for candidate, part in zip(group, scores, strict=True):
+                found[candidate].append(part)
         if number + 1 >= FOLDS_BEFORE_DROPPING:
             known = {one: parts for one, parts in {**rivals, **found}.items() if len(parts) > number}
             upto = {one: HeldOutScores.joined(parts[: number + 1]) for one, parts in known.items()}
             in_reach = _in_reach(upto, folds.splits.repeats, 0.0 if rivals else HOPELESS)
             running = [one for one in running if one in in_reach]
     return found
-
-
-def _sharing_scales(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    for key in dict.fromkeys((one.is_linear, one.scaled, one.refined) for one in candidates):
-        yield [one for one in candidates if (one.is_linear, one.scaled, one.refined) == key]
 
 
 def _in_reach(found: dict[Candidate, HeldOutScores], repeats: float, n_errors: float) -> list[Candidate]:

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.svm.identical_rows import equal_rows
+from discrim.core.row_hash import equal_rows
 from discrim.decompositions import eigh
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.threads import computed_once
@@ -264,19 +264,14 @@ def relevance(rows: LabelledRows) -> Array:
     moments = ClassMoments.from_rows(rows, keep="means")
     present = moments.weights > 0
     between = (moments.between_rows()[present] ** 2).sum(axis=0)
-    total = between + _within_squares(rows, moments)
+    total = np.zeros(rows.shape[1])
+    for part in block_slices(*rows.shape):
+        gap = moments.residuals(dense_block(rows.X, part), rows.codes[part])
+        total += (gap**2).sum(axis=0) if rows.weights is None else rows.weights[part] @ gap**2
+    total = between + total
     share = np.divide(between, total, out=np.zeros_like(total), where=total > 0)
     if not share.any():
         return np.ones(len(share))
     by_chance = (present.sum() - 1) / moments.total_weight
     kept = np.maximum(share - by_chance, MIN_RELEVANCE * share.max())
     return kept / kept.max()
-
-
-def _within_squares(rows: LabelledRows, moments: ClassMoments) -> Array:
-    """Compute Σ_i w_i (x_ij − μ_{y_i j})² for every feature, in squared units of the moments."""
-    total = np.zeros(rows.shape[1])
-    for part in block_slices(*rows.shape):
-        gap = moments.residuals(dense_block(rows.X, part), rows.codes[part])
-        total += (gap**2).sum(axis=0) if rows.weights is None else rows.weights[part] @ gap**2
-    return total

@@ -18,6 +18,7 @@ import scipy.linalg as la
 from numpy.typing import NDArray
 
 from discrim.core.coordinates.products import Products
+from discrim.core.cross_validation import Splits
 from discrim.core.landmarks import FARTHEST
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.ratio import Ratio
@@ -162,17 +163,6 @@ class Fold:
     moments: ClassMoments  # means of the training rows
     test: LabelledRows
 
-    @classmethod
-    def of(cls, rows: LabelledRows, training: Indices, test: Indices, *, scale_labels: bool) -> Fold:
-        """Build without components."""
-        part = rows.select(training)
-        present, codes = np.unique(part.codes, return_inverse=True)
-        part = LabelledRows(part.X, codes, rows.classes[present], part.weights)
-        basis = Products(points=part, margins=Margins(), original=part, how="training rows", pilot=None)
-        moments = ClassMoments.from_rows(basis.points, keep="means")
-        found = LeastSquaresComponents.of(basis.ratio(moments), scale_labels=scale_labels)
-        return cls(found, present, moments, rows.select(test))
-
     def extended(self, keep: int | None = None) -> Fold:
         """Return the fold with one more component, if there is one."""
         if self.found.is_exhausted:
@@ -210,6 +200,20 @@ class Fold:
             accuracy = self._accuracy(scores[:, :h], centroids[:, :h])
             figures.append((accuracy, float(np.average(squares, weights=self.test.weights))))
         return np.array(figures + figures[-1:] * counts)[1 : counts + 1]
+
+
+def folds_of(rows: LabelledRows, splits: Splits, *, scale_labels: bool) -> list[Fold]:
+    """Return the folds of a table, without components."""
+    folds = []
+    for training, test in splits.pairs:
+        part = rows.select(training)
+        present, codes = np.unique(part.codes, return_inverse=True)
+        part = LabelledRows(part.X, codes, rows.classes[present], part.weights)
+        basis = Products(points=part, margins=Margins(), original=part, how="training rows", pilot=None)
+        moments = ClassMoments.from_rows(basis.points, keep="means")
+        found = LeastSquaresComponents.of(basis.ratio(moments), scale_labels=scale_labels)
+        folds.append(Fold(found, present, moments, rows.select(test)))
+    return folds
 
 
 @dataclass(frozen=True, eq=False)

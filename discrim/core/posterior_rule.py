@@ -6,7 +6,9 @@ on all rows, with the landmarks of the final rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import functools
+import operator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,33 +17,36 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from discrim.core.class_places import simplex
-from discrim.core.coordinates.basis import Basis, column_variances
-from discrim.core.coordinates.choose import EXACT_SIDE, Plan
-from discrim.core.cross_validation import Folds, TrainingSet, calibrated, standard_error
+from discrim.core.coordinates.basis import Basis, Features, column_variances
+from discrim.core.cross_validation import Folds, calibrated, gathered_folds, splits_of, standard_error
 from discrim.core.kernel_choice import (
+    RIDGES,
     Candidate,
     Choice,
     FeatureSpaces,
     HeldOutScores,
+    PosteriorRule,
     best_choice,
+    column_scales,
     held_out_scores,
+    in_few_columns,
     linear_scores,
-    refined_candidate,
+    rule_scores,
 )
-from discrim.core.kernel_rule import PosteriorRule
-from discrim.core.landmarks import drawn_landmarks
+from discrim.core.landmarks import FixedFeatures, content_priorities, drawn_landmarks
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import Statistics
+from discrim.core.moments.row_sample import RowSample
 from discrim.core.ridge_rules import RidgeRules
 from discrim.core.row_hash import Hashes, hash_folds, row_hashes
-from discrim.core.spread import Margins
-from discrim.tables.rows import LabelledRows
+from discrim.tables.rows import LabelledRows, block_slices
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 CHOICE_ROWS = 2_500  # sample on which the kernel is chosen
 CHOICE_LANDMARKS = 300
 FINAL_LANDMARKS = 1_000
+REFINED_COLUMNS, REFINED_WEIGHT = 20, 200  # least number of columns, and least total weight of the rows
 SHARPNESS = 2.0
 SHARPNESSES = (SHARPNESS, 3.0, 4.0, 6.0, 8.0, 12.0)  # for sharpness="auto"
 LOST_ACCURACY = 0.005  # share of held-out rows that the smallest sharpness may classify worse than the best
@@ -56,21 +61,8 @@ class HeldOutRows:
     scores: Array
 
     @classmethod
-    def from_folds(cls, folds: Folds, choice: Choice) -> HeldOutRows:
-        """Collect the held-out scores of a choice made on all rows; equal rows share their mean."""
-        rows = np.concatenate([test for _, test in folds.splits.pairs])
-        return cls._of(row_hashes(folds.points.X)[rows], choice)
-
-    @classmethod
-    def from_sample(cls, total: Statistics, choice: Choice) -> HeldOutRows:
-        """Collect the held-out scores for the sample of gathered statistics, of which the first folds were scored."""
-        assert total.sample is not None
-        drawn = hash_folds(total.sample.hashes, total.gathering.n_folds, total.gathering.seed)
-        rows = np.argsort(drawn, kind="stable")[: len(choice.held_out.codes)]
-        return cls._of(total.sample.hashes[rows], choice)
-
-    @classmethod
-    def _of(cls, of_rows: Hashes, choice: Choice) -> HeldOutRows:
+    def of(cls, of_rows: Hashes, choice: Choice) -> HeldOutRows:
+        """Build from the hashes of the rows that a choice held out; equal rows share their mean."""
         hashes, which = np.unique(of_rows, return_inverse=True)
         sums = np.zeros((len(hashes), choice.held_out.scores.shape[2]))
         np.add.at(sums, which, choice.held_out.scores[0])
@@ -83,25 +75,19 @@ class HeldOutRows:
         return np.where((self.hashes[at] == hashes)[:, None], self.scores[at], scores)
 
 
-def is_too_large(n: int, d: int) -> bool:
-    """Return True if neither statistics of the columns nor those of the rows fit into memory."""
-    return min(n, d) > EXACT_SIDE
-
-
 def choose_kernel(folds: Folds, priorities: Indices, candidates: Sequence[Candidate], most: int) -> Choice:
     """Choose the kernel on a sample of rows, with few landmarks; refined columns must lead by one standard error."""
     sample = _sample(folds, priorities)
     rows = folds if sample is None else folds.sample(sample)
     known = priorities if sample is None else priorities[sample]
     few = min(most, CHOICE_LANDMARKS)
-    linear = any(candidate.is_linear for candidate in candidates)
-    coordinates = _coordinates(rows.points) if linear else rows.points
-    found = held_out_scores(rows, coordinates, known, candidates, few)
+    found = held_out_scores(rows, known, candidates, few)
     plain = best_choice(found, rows.splits.repeats)
-    candidate = refined_candidate(rows.points, plain)
-    if candidate is None:
+    is_small = rows.points.shape[1] < REFINED_COLUMNS or rows.points.class_totals.sum() < REFINED_WEIGHT
+    if is_small or not plain.candidate.scaled:
         return plain
-    added = held_out_scores(rows, coordinates, known, [candidate], few, found)
+    candidate = replace(plain.candidate, refined=plain.shrinkage)
+    added = held_out_scores(rows, known, [candidate], few, found)
     refined = best_choice(added, rows.splits.repeats)
     error = standard_error(plain.accuracy, plain.held_out.total_weight / rows.splits.repeats)
     is_whole = len(added[candidate]) == len(rows.splits.pairs)
@@ -119,16 +105,10 @@ def choose_rule(
     distinct = max(len(np.unique(priorities[training])) for training, _ in folds.splits.pairs)
     if _sample(folds, priorities) is None and (linear or min(distinct, most) <= CHOICE_LANDMARKS):
         return first, first
-    coordinates = _coordinates(folds.points) if linear else folds.points
-    found = held_out_scores(folds, coordinates, priorities, [first.candidate], most)
+    found = held_out_scores(folds, priorities, [first.candidate], most)
     final = best_choice(found, folds.splits.repeats)
     why = f"{first.why}; with all rows and landmarks, the shrinkage is {final.shrinkage:.2g}"
     return replace(first, why=why), final
-
-
-def choose_linear_rule(folds: Iterable[TrainingSet]) -> Choice:
-    """Choose ridge and temperature of the linear rule from statistics of the folds."""
-    return best_choice({Candidate("linear"): list(linear_scores(folds))})
 
 
 def linear_rule(basis: Basis, moments: ClassMoments, shrinkage: float) -> PosteriorRule:
@@ -141,24 +121,13 @@ def linear_rule(basis: Basis, moments: ClassMoments, shrinkage: float) -> Poster
 def fitted_rule(points: LabelledRows, priorities: Indices, choice: Choice, n_landmarks: int | None) -> PosteriorRule:
     """Return the chosen rule, fitted to all rows."""
     if choice.candidate.is_linear:
-        basis = _basis(points)
+        basis = in_few_columns(points)
         return linear_rule(basis, ClassMoments.from_rows(basis.points), choice.shrinkage)
     most = FINAL_LANDMARKS if n_landmarks is None else n_landmarks
     landmarks = points.X[drawn_landmarks(priorities, np.arange(points.shape[0]), most)]
-    spaces = FeatureSpaces.of([choice.candidate], points, landmarks)
+    spaces = FeatureSpaces.of([choice.candidate], landmarks, column_scales(choice.candidate, points, landmarks))
     (space,), (moments,) = spaces.spaces, spaces.moments(points)
     return PosteriorRule.from_features(space, moments, choice.shrinkage)
-
-
-def _basis(points: LabelledRows) -> Basis:
-    """Return coordinates with at most as many columns as rows."""
-    n, d = points.shape
-    kind = "rows" if n < d else "features"
-    return Plan(kind, f"n={n}, d={d}").build(points, Margins())
-
-
-def _coordinates(points: LabelledRows) -> LabelledRows:
-    return points if is_too_large(*points.shape) else _basis(points).points
 
 
 def _sample(folds: Folds, priorities: Indices) -> Indices | None:
@@ -178,6 +147,103 @@ def _sample(folds: Folds, priorities: Indices) -> Indices | None:
     taken = np.zeros(len(pairs), dtype=bool)
     taken[np.lexsort((pairs[:, 1], share))[:CHOICE_ROWS]] = True
     return np.flatnonzero(taken[which.ravel()])
+
+
+# ---------------------------------------------------------------------- tables with many rows
+#
+#     sample → Look: kernel, landmarks
+#     all rows → class moments of φ(x) of each fold → ridge, temperature, rule
+#
+# With fixed landmarks φ is a fixed map, so the moments of any parts of a table add up. Folds are derived from the
+# contents of the rows and are scored on rows of the sample.
+
+LARGE_ROWS = 5_000  # above this number of distinct rows, landmarks are fixed and moments of all rows are summed
+ROWS_PER_LANDMARK = 10
+MAX_LANDMARKS = 4_000
+SCORED_ROWS = 5_000  # held-out rows that suffice to choose ridge and temperature
+
+
+def landmark_count(n_rows: int, n_landmarks: int | None, n_folds: int, max_memory: int) -> int:
+    """Return the number of landmarks: a tenth of the rows, between 1,000 and 4,000, limited by memory for the folds."""
+    if n_landmarks is not None:
+        return n_landmarks
+    fitting = int(np.sqrt(max_memory / (8 * (n_folds + 4))))  # matrices held at once
+    return max(2, min(max(n_rows // ROWS_PER_LANDMARK, FINAL_LANDMARKS), MAX_LANDMARKS, fitting))
+
+
+def needs_landmarks(sample: RowSample) -> bool:
+    """Return True if a table has more distinct rows than a map is fitted to directly."""
+    return len(sample) > LARGE_ROWS or not sample.is_whole
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Choice of a kernel on a sample, and the features whose moments are summed.
+
+    features : None for the columns themselves
+    """
+
+    choice: Choice | None  # None if only the ridge of a linear rule is to be chosen
+    features: FixedFeatures | None
+
+    @classmethod
+    def at_sample(
+        cls,
+        sample: LabelledRows,
+        candidates: Sequence[Candidate],
+        cv: Any,
+        seed: int,
+        n_landmarks: int,
+        units: tuple[Array, Array] | None = None,
+    ) -> Look:
+        """Choose on a sample of rows.
+
+        units : shift and scale of a scaler that was applied to the sample
+        """
+        priorities = content_priorities(sample.X, seed)
+        folds = Folds(sample, splits_of(sample, cv, None))
+        choice = choose_kernel(folds, priorities, candidates, min(n_landmarks, CHOICE_LANDMARKS))
+        if choice.candidate.is_linear:
+            return cls(choice, None)
+        landmarks = sample.X[drawn_landmarks(priorities, np.arange(sample.shape[0]), n_landmarks)]
+        candidate = choice.candidate
+        (space,) = FeatureSpaces.of([candidate], landmarks, column_scales(candidate, sample, landmarks)).spaces
+        return cls(choice, FixedFeatures.of(space, *(units or ())))
+
+    def rule(self, total: Statistics) -> tuple[Choice, PosteriorRule, HeldOutRows]:
+        """Choose ridge and temperature by the folds, and fit the rule to all rows."""
+        moments = total.moments
+        if self.features is None:
+            choice = best_choice({Candidate("linear"): list(linear_scores(gathered_folds(total)))})
+            rule = linear_rule(Features.from_moments(moments), moments, choice.shrinkage)
+        else:
+            assert self.choice is not None
+            assert self.features.space is not None
+            choice = best_choice({self.choice.candidate: list(_scores_of_sample(total, self.features))})
+            rule = PosteriorRule.from_features(self.features.space, moments, choice.shrinkage)
+        assert total.sample is not None
+        drawn = hash_folds(total.sample.hashes, total.gathering.n_folds, total.gathering.seed)
+        scored = np.argsort(drawn, kind="stable")[: len(choice.held_out.codes)]  # rows of the first folds
+        return choice, rule, HeldOutRows.of(total.sample.hashes[scored], choice)
+
+
+def _scores_of_sample(total: Statistics, features: FixedFeatures) -> Iterator[HeldOutScores]:
+    """Yield scores of the sample's rows by rules of all other folds, fold by fold until they suffice."""
+    assert total.sample is not None
+    assert features.space is not None
+    asked, classes = total.gathering, total.moments.classes
+    rows = total.sample.with_classes(classes)
+    drawn, scored = hash_folds(total.sample.hashes, asked.n_folds, asked.seed), 0
+    for fold in range(asked.n_folds):
+        test = rows.select(np.flatnonzero(drawn == fold))
+        if test.shape[0] == 0 or scored >= SCORED_ROWS:
+            continue
+        # one sum at a time, because those of all folds would not fit into memory
+        others = [part.with_classes(classes) for at, part in enumerate(total.fold_moments) if at != fold]
+        rules = RidgeRules.of(functools.reduce(operator.add, others), RIDGES)
+        parts = block_slices(test.shape[0], len(features.space.factor))
+        yield from rule_scores([rules], test, lambda X: [features(X)], parts)
+        scored += test.shape[0]
 
 
 # ---------------------------------------------------------------------- derived from the choice, for the map

@@ -113,22 +113,30 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_parameters(self)
         table = self._checked(X, reset=True)
         self.data_min_, largest = (f(axis=0).astype(np.float64) for f in (table.min, table.max))
-        _require_finite_range(self.data_min_, largest)
+        too_wide = np.flatnonzero(largest / 2 - self.data_min_ / 2 > np.finfo(np.float64).max / 2)
+        if len(too_wide):
+            raise ValueError(
+                f"X must have columns with a range of at most {np.finfo(np.float64).max:.1e}; got a larger one in "
+                f"column {too_wide[0]}. Divide it by 2 or more first."
+            )
         spread = largest - self.data_min_
         self.data_range_ = np.where(
             spread > CONSTANT * np.maximum(np.abs(largest), np.abs(self.data_min_)), spread, 0.0
         )
         scaled = self._scaled(table)
-        start = _start(scaled, self.n_components, check_random_state(self.random_state))
+        # small random weights, biases with half-active hidden units at the mean row, and the mean row as output
+        k, d, random = self.n_components, table.shape[1], check_random_state(self.random_state)
+        W, mean = random.uniform(-1, 1, (k, d)) * 4 * np.sqrt(6 / (k + d)), scaled.mean(axis=0)
+        start = Layer(W, -W @ mean, logit(mean) - 0.5 * W.sum(axis=0))
         found = minimize(
             loss_and_gradient,
             start.flat(),
-            (scaled, self.n_components, float(self.alpha)),
+            (scaled, k, float(self.alpha)),
             method="L-BFGS-B",
             jac=True,
             options={"maxiter": self.max_iter, "maxfun": 20 * self.max_iter, "ftol": 1e-12, "gtol": 1e-8},
         )
-        layer = Layer.of(found.x, self.n_components, table.shape[1])
+        layer = Layer.of(found.x, k, d)
         self.components_, self.intercept_, self.output_intercept_ = layer.W, layer.hidden_bias, layer.output_bias
         self.loss_, self.n_iter_ = float(found.fun), max(1, int(found.nit))
         return self
@@ -185,23 +193,6 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _require_finite_range(smallest: Array, largest: Array) -> None:
-    too_wide = np.flatnonzero(largest / 2 - smallest / 2 > np.finfo(np.float64).max / 2)
-    if len(too_wide):
-        raise ValueError(
-            f"X must have columns with a range of at most {np.finfo(np.float64).max:.1e}; got a larger one in column "
-            f"{too_wide[0]}. Divide it by 2 or more first."
-        )
-
-
-def _start(X: Array, k: int, random: np.random.RandomState) -> Layer:
-    """Return small random weights, biases with half-active hidden units at the mean row, and the mean row as output."""
-    d = X.shape[1]
-    W = random.uniform(-1, 1, (k, d)) * 4 * np.sqrt(6 / (k + d))
-    mean = X.mean(axis=0)
-    return Layer(W, -W @ mean, logit(mean) - 0.5 * W.sum(axis=0))
 
 
 def loss_and_gradient(flat: Array, X: Array, k: int, alpha: float) -> tuple[float, Array]:

@@ -12,11 +12,19 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from sklearn.exceptions import ConvergenceWarning
 
-from discrim.core.alternating import CentredRows, HingeLoss, LogisticLoss, Loss, alternate
 from discrim.core.discriminants import principal
 from discrim.core.eigen import default_count, independent, kept_count
-from discrim.core.joint_factors import JointCovariance, SharedFactors, fitted_factors, minimise_factors
-from discrim.core.moments.class_moments import ClassMoments
+from discrim.core.factors import (
+    Alternation,
+    CentredRows,
+    HingeLoss,
+    JointCovariance,
+    LogisticLoss,
+    Loss,
+    SharedFactors,
+    fitted_factors,
+    minimise_factors,
+)
 from discrim.core.problem import Needs, Problem
 from discrim.core.spread import total_spread
 from discrim.decompositions import eigh, svd
@@ -125,9 +133,9 @@ class AlternatingReducer(FactorReducer):
         """Minimise from the principal axes, and from the class means followed by these; return the better result."""
         _, rest = independent(means, axes, max(0, k - len(means)))
         starts = [axes[:k], np.concatenate([means, rest])[:k]]
-        parameters = self._loss, float(self.label_weight), float(self.penalty)
+        task = Alternation(rows, self._loss, float(self.label_weight), float(self.penalty))
         steps: dict[str, Any] = {"tol": float(self.tol), "max_iter": int(self.max_iter)}
-        tried = [alternate(rows, start, *parameters, **steps) for start in starts if len(start) == k]
+        tried = [task.minimise(start, **steps) for start in starts if len(start) == k]
         found = min(tried, key=lambda one: float(one.values[-1]))
         # F is invariant to a joint rotation of W, Z and V: rotate to the principal axes of the rows in their span
         projections = rows.project(found.W)
@@ -301,12 +309,17 @@ class SupervisedProbabilisticPCA(Reducer):
         rank = spectrum.rank
         k = default_count(request, len(moments.weights), rank, shape)
         span = spectrum.directions[:rank]
-        covariance = _joint_covariance(moments, span, spectrum.values[:rank])
+        shares = moments.weights / moments.total_weight
+        contrasts = helmert(len(shares)).T  # C×(C−1): u_c
+        centred = contrasts - shares @ contrasts
+        means, labels = moments.centred_means() @ span.T, shares[:, None] * centred
+        variances = spectrum.values[:rank] / moments.total_weight
+        covariance = JointCovariance(variances, means.T @ labels, centred.T @ labels)
         found = fitted_factors(covariance, k)
         if isinstance(request, float):
             k = kept_count(request, found.values, float(found.values.sum()), k, shape)
             found = fitted_factors(covariance, k)
-        variances = moments.in_squared_units(np.array([found.noise]))
+        noise = float(moments.in_squared_units(np.array([found.noise]))[0])
         # of the density, from the units of the moments to those of the rows
         unit = rank * moments.exponent * float(np.log(2))
         return Solution(
@@ -316,21 +329,8 @@ class SupervisedProbabilisticPCA(Reducer):
             rank_=rank,
             solver_=f"{k} factors of rows and labels, from the spectrum of their covariance",
             is_resolved=problem.basis.is_resolved,
-            found=Likelihood(float(variances[0]), found.noise / found.s**2, -0.5 * found.deviance - unit),
+            found=Likelihood(noise, found.noise / found.s**2, -0.5 * found.deviance - unit),
         )
-
-
-def _joint_covariance(moments: ClassMoments, span: Array, values: Array) -> JointCovariance:
-    """Return the covariance of rows along the principal directions and labels in contrasts."""
-    shares = moments.weights / moments.total_weight
-    contrasts = helmert(len(shares)).T  # C×(C−1): u_c
-    centred = contrasts - shares @ contrasts
-    means = moments.centred_means() @ span.T
-    return JointCovariance(
-        values / moments.total_weight,
-        means.T @ (shares[:, None] * centred),
-        centred.T @ (shares[:, None] * centred),
-    )
 
 
 MAX_ROWS = 2_000  # distinct rows: each step is an eigendecomposition of that size

@@ -150,16 +150,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return base.with_gamma_in_columns(self.gamma)
         if self.gamma == "median":
             return base.with_gamma(1 / base.median_square)
-        return base.with_gamma(2 * self._best_width(rows, priorities) / base.median_square)
-
-    def _best_width(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> float:
-        """Return the width chosen by held-out rows of the ridge rule in the kernel's features."""
+        # the width chosen by held-out rows of the ridge rule in the kernel's features
         require_two_classes(self, rows.classes)
         folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
         choice = choose_kernel(folds, priorities, [Candidate("rbf", width) for width in CV_WIDTHS], CHOICE_LANDMARKS)
         self.tried_ = choice.tried
-        assert choice.candidate.width is not None
-        return choice.candidate.width
+        return choice.candidate.seen_from(base)
 
     def _needs_labels(self) -> bool:
         return self.kernel == "rbf" and isinstance(self.gamma, str) and self.gamma == "cv"

@@ -1,4 +1,4 @@
-"""Posterior map from statistics: for tables in parts, streams, and tables with many rows.
+"""Fit of a posterior map to rows; and from statistics, for tables in parts, streams, and tables with many rows.
 
 sample → `Look`: kernel and landmarks
 moments of the landmarks' features of all rows → rule, temperature, places
@@ -6,7 +6,6 @@ moments of the landmarks' features of all rows → rule, temperature, places
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, NoReturn, Self
 
@@ -16,17 +15,38 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from discrim.core.class_places import class_places, on_principal_axes
+from discrim.core.classifier_rule import AnyRule, choose_classifier, choose_forest, mean_effects, suits_forest
 from discrim.core.coordinates.basis import Features
-from discrim.core.cross_validation import hash_splitter, require_unnumbered
-from discrim.core.explanation import two_classes
-from discrim.core.kernel_choice import Candidate, Choice
-from discrim.core.landmark_rule import Look, landmark_count, needs_landmarks
-from discrim.core.landmarks import content_priorities, drawn_landmarks
+from discrim.core.coordinates.choose import EXACT_SIDE
+from discrim.core.cross_validation import Folds, hash_splitter, require_unnumbered, splits_of
+from discrim.core.kernel_choice import (
+    WIDTHS,
+    Candidate,
+    Choice,
+    ChosenKernel,
+    PosteriorRule,
+    require_known_kernel_params,
+)
+from discrim.core.landmarks import content_priorities
 from discrim.core.moments.gather import Gathering, Statistics, require_statistics, statistics_of_rows
 from discrim.core.moments.row_sample import SAMPLE_ROWS
-from discrim.core.posterior_rule import HeldOutRows, column_deviations
+from discrim.core.posterior_rule import (
+    LARGE_ROWS,
+    HeldOutRows,
+    Look,
+    accurate_sharpness,
+    choose_rule,
+    class_confusions,
+    column_deviations,
+    fitted_rule,
+    landmark_count,
+    needs_landmarks,
+    tempered_sharpness,
+    weight_covariance,
+)
 from discrim.core.problem import Needs
-from discrim.core.row_hash import HashKFold, seed_number
+from discrim.core.row_hash import HashKFold, row_hashes, seed_number
 from discrim.docstrings import public_estimator
 from discrim.estimators.base import Reducer
 from discrim.estimators.fitting import (
@@ -35,18 +55,21 @@ from discrim.estimators.fitting import (
     rows_of_sample,
     solved,
     unchanged_on_failure,
+    warn_of_few_rows,
     warn_of_new_stream,
 )
-from discrim.tables.rows import LabelledRows, block_slices
+from discrim.tables.check_parameters import check_parameters
+from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
     labelled_rows,
     names_of,
     require_finite,
 )
 from discrim.threads import on_one_blas_thread
+from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
-IMPORTANCE_ROWS = 1_000  # training rows over which effects of columns are averaged
+SHARPNESS_RULES = {"auto": accurate_sharpness, "tempered": tempered_sharpness}
 MAX_MEMORY = 8 * 2**30  # bytes for the moments of the landmarks' features
 
 
@@ -64,9 +87,11 @@ class AbsentAttribute:
 
 
 @public_estimator
-class MapOfStatistics(BaseEstimator, ABC):
-    """Base class for fitting a posterior map from a sample of the rows and moments of all rows."""
+class MapOfStatistics(BaseEstimator):
+    """Base class for fitting a posterior map to rows, or from a sample of the rows and moments of all rows."""
 
+    n_components: int | None
+    sharpness: float | str
     kernel: str
     kernel_params: dict[str, Any] | None
     n_landmarks: int | None
@@ -83,57 +108,91 @@ class MapOfStatistics(BaseEstimator, ABC):
     _column_deviations: Array
     _importances: Array | None
 
-    @abstractmethod
     def _check_parameters(self) -> None:
-        """Raise if a parameter is invalid."""
+        check_parameters(self)
+        require_known_kernel_params(self.kernel, self.kernel_params)
 
-    @abstractmethod
+    def _fit_rows(self, rows: LabelledRows) -> None:
+        require_rows_to_hold_out(rows)
+        warn_of_few_rows(self, rows.codes)
+        # folds by content need a number as seed, which a RandomState is not
+        by_content = not isinstance(self.random_state, np.random.RandomState) and hash_splitter(self.cv, None)
+        if rows.shape[0] > LARGE_ROWS and by_content and not (self._is_linear or self._is_given):
+            total = statistics_of_rows(self._gathering(), rows)
+            assert total.sample is not None
+            if needs_landmarks(total.sample):
+                self._look_at(total, MAX_MEMORY)
+                self._fit_total(statistics_of_rows(self._gathering(), rows))
+                self._look = None
+                return
+            rows = total.sample.with_classes(rows.classes)
+        folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
+        priorities = content_priorities(rows.X, seed := drawn_seed(self.random_state))
+        first, choice, rule = self._chosen_rule(folds, priorities, seed)
+        self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
+        held_out = np.concatenate([test for _, test in folds.splits.pairs])
+        self._held_out = HeldOutRows.of(row_hashes(rows.X)[held_out], choice)
+        self._column_deviations = column_deviations(rows)
+        self._importances = mean_effects(rule, rows, priorities, self.temperature_, self._column_deviations)
+        self.solver_ = f"{rule.name} on {rows.shape[0]} rows, chosen by {len(folds.splits.pairs)} folds"
+
+    def _chosen_rule(self, folds: Folds, priorities: NDArray[np.intp], seed: int) -> tuple[Choice, Choice, AnyRule]:
+        """Return the first choice, the final choice, and the rule fitted to all rows."""
+        if self._is_given:
+            choice, given = choose_classifier(self.classifier, folds)
+            return choice, choice, given
+        rows = folds.points
+        first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
+
+        def fit_rule() -> PosteriorRule:
+            return fitted_rule(rows, priorities, choice, self.n_landmarks)
+
+        tries_forest = self.classifier is None and self.kernel == "auto" and isinstance(self.cv, int | np.integer)
+        if not (tries_forest and suits_forest(rows)):
+            return first, choice, fit_rule()
+        best, rule = choose_forest(folds, priorities, seed, replace(choice, tried=first.tried), fit_rule)
+        if isinstance(rule, PosteriorRule):
+            return replace(first, tried=best.tried), choice, rule
+        return best, best, rule
+
     def _candidates(self, rows: LabelledRows) -> list[Candidate]:
         """Return the feature spaces to choose from."""
+        linear = Candidate("linear", landmarks_only=min(rows.shape) > EXACT_SIDE)
+        widths = [Candidate("rbf", width, scaled) for scaled in (False, True) for width in WIDTHS]
+        if self.kernel_params:
+            return [Candidate(self.kernel, params=tuple(sorted(self.kernel_params.items())))]
+        named = {"auto": [linear, *widths], "linear": [linear], "rbf": widths}
+        return named.get(self.kernel, [Candidate(self.kernel)])
 
-    @abstractmethod
-    def _fit_rows(self, rows: LabelledRows) -> None:
-        """Fit to validated rows."""
-
-    @abstractmethod
     def _publish(
-        self, classes: NDArray[Any], total_weight: float, first: Choice, choice: Choice, rule: Any, seed: int
+        self, classes: NDArray[Any], total_weight: float, first: Choice, choice: Choice, rule: AnyRule, seed: int
     ) -> None:
-        """Set the fitted attributes."""
+        self.classes_, self._rule, self._total_weight, self._seed_of_places = classes, rule, total_weight, seed
+        self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
+        self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
+        self.kernel_ = ChosenKernel.of(rule.kernel, first, rule.label)
+        self.confusions_ = class_confusions(choice.held_out, choice.temperature, self._total_weight)
+        self._weight_covariance = weight_covariance(choice)
+        self._choice = choice
+        self._set_places(choice)
 
-    def _mean_effects(self, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
-        """Compute the mean absolute effect of each column over distinct rows; None for a rule without gradients.
+    def _set_places(self, choice: Choice) -> None:
+        """Set places and sharpness for the requested number of components."""
+        places, given = self._unrotated_places(), self.sharpness
+        self.sharpness_ = SHARPNESS_RULES[given](choice, places) if isinstance(given, str) else float(given)
+        self._picture_sharpness = tempered_sharpness(choice, places)
+        self.places_ = on_principal_axes(places, self._weight_covariance)
 
-        A forest has importances of its own. For a mean of rules it is the mean of their shares.
-        """
-        rules = getattr(self._rule, "rules", (self._rule,))
-        found = [one for one in (self._effects_of(rule, rows, priorities) for rule in rules) if one is not None]
-        if len(found) < len(rules):
-            return None
-        return found[0] if len(found) == 1 else np.mean([one / (one.sum() or 1.0) for one in found], axis=0)
-
-    def _effects_of(self, rule: Any, rows: LabelledRows, priorities: NDArray[np.intp]) -> Array | None:
-        if not rule.has_gradients:
-            own = getattr(getattr(rule, "classifier", None), "feature_importances_", None)
-            return None if own is None else np.asarray(own)
-        picked = drawn_landmarks(priorities, np.arange(rows.shape[0]), IMPORTANCE_ROWS)
-        weights = np.bincount(priorities, rows.weights)[priorities[picked]]
-        total = np.zeros(rows.shape[1])
-        for part in block_slices(len(picked), rows.shape[1]):
-            table = rows.X[picked[part]]
-            pair = two_classes(rule.scores(table), self.classes_, None)
-            (effects,) = rule.effects(table, [self._pair_weights(*pair)], self._column_deviations)
-            total += weights[part] @ np.abs(effects)
-        return total / weights.sum()
-
-    def _pair_weights(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
-        """Return weights of the scores that give log p(first) − log p(second)."""
-        chosen = np.eye(len(self.classes_)) / self.temperature_
-        return chosen[first] - chosen[second]
-
-    @property
-    def _seed(self) -> int:
-        return drawn_seed(self.random_state)
+    def _unrotated_places(self) -> Array:
+        """Compute the places of the classes for the requested number of components."""
+        most = len(self.classes_) - 1
+        k = most if self.n_components is None else int(self.n_components)
+        if k > most:
+            warn(
+                f"n_components={k} exceeds the {most} dimension(s) of a map of {most + 1} classes; {most} are kept. "
+                f"Pass n_components ≤ {most}, or None for all.",
+            )
+        return class_places(self.confusions_, k, self._seed_of_places)
 
     # ------------------------------------------------------------------ statistics of parts
 
@@ -184,16 +243,11 @@ class MapOfStatistics(BaseEstimator, ABC):
             self._look_at(total, max_memory)
         return self
 
-    @property
-    def _chosen(self) -> Look | None:
-        """Kernel and landmarks, if they are chosen already."""
-        return vars(self).get("_look")
-
     def _second_gathering(
         self, total: Statistics, max_memory: int, units: tuple[Array, Array] | None = None
     ) -> Gathering | None:
         assert total.sample is not None
-        if not self._has_landmarks or total.sample.is_whole:
+        if self._is_linear or self._is_given or total.sample.is_whole:
             return None
         self._look_at(total, max_memory, units)
         return self._gathering()
@@ -203,19 +257,19 @@ class MapOfStatistics(BaseEstimator, ABC):
         rows, splitter = total.sample.with_classes(total.moments.classes), self._splitter()
         require_rows_to_hold_out(rows)
         count = landmark_count(total.n_rows, self.n_landmarks, splitter.get_n_splits(), max_memory)
-        self._look = Look.at_sample(rows, self._candidates(rows), splitter, self._seed, count, units)
+        self._look = Look.at_sample(rows, self._candidates(rows), splitter, drawn_seed(self.random_state), count, units)
 
     def _fit_total(self, total: Statistics) -> None:
         """Fit to validated statistics."""
         record_columns(self, total)
         assert total.sample is not None
-        if self._chosen is None and not self._is_linear:
+        if vars(self).get("_look") is None and not self._is_linear:
             self._fit_rows(rows_of_sample(self, total))
             return
-        look = self._chosen or Look(None, None)
-        choice, rule, held_out = look.rule(total)
+        look = vars(self).get("_look") or Look(None, None)
+        (choice, rule, held_out), seed = look.rule(total), drawn_seed(self.random_state)
         moments, rows = total.moments, total.sample.with_classes(total.moments.classes)
-        self._publish(moments.classes, moments.total_weight, look.choice or choice, choice, rule, self._seed)
+        self._publish(moments.classes, moments.total_weight, look.choice or choice, choice, rule, seed)
         self._held_out = held_out
         if look.features is not None:
             rows = replace(rows, X=look.features.scaled(rows.X))
@@ -223,18 +277,18 @@ class MapOfStatistics(BaseEstimator, ABC):
         else:
             variances = Features.from_moments(moments).feature_variances(moments)
             self._column_deviations = moments.in_row_units(np.sqrt(variances))
-        self._importances = self._mean_effects(rows, content_priorities(rows.X, self._seed))
-        self.solver_ = look.how(total, choice, rule)
+        priorities = content_priorities(rows.X, seed)
+        self._importances = mean_effects(rule, rows, priorities, self.temperature_, self._column_deviations)
+        drawn = "" if look.features is None else f", drawn from {len(total.sample)} rows"
+        self.solver_ = (
+            f"{rule.name}{drawn}; moments of all {total.n_rows} rows; ridge and temperature by "
+            f"{len(choice.held_out.codes)} rows, held out in {total.gathering.n_folds} folds by content"
+        )
 
     @property
     def _is_given(self) -> bool:
         """True if the classifier is given by the user."""
         return self.classifier is not None and not isinstance(self.classifier, str)
-
-    @property
-    def _has_landmarks(self) -> bool:
-        """True if many rows are fitted by moments of the landmarks' features."""
-        return not (self._is_linear or self._is_given)
 
     @property
     def _is_linear(self) -> bool:
@@ -245,7 +299,7 @@ class MapOfStatistics(BaseEstimator, ABC):
         self._check_parameters()
         require_unnumbered(self.cv)
         asked = Gathering(type(self).__name__, keep="means", sample_rows=SAMPLE_ROWS)
-        look = self._chosen
+        look = vars(self).get("_look")
         if not self._is_linear and look is None:
             return asked
         splitter, features = self._splitter(), None if look is None else look.features
@@ -261,12 +315,6 @@ class MapOfStatistics(BaseEstimator, ABC):
                 f"got {self.cv!r}, which refers to row numbers and cannot be used with a table in parts."
             )
         return splitter
-
-    def _fit_many_rows(self, rows: LabelledRows, total: Statistics) -> None:
-        """Fit to moments of all rows in the features of landmarks drawn from the sample in their statistics."""
-        self._look_at(total, MAX_MEMORY)
-        self._fit_total(statistics_of_rows(self._gathering(), rows))
-        self._look = None
 
     # ------------------------------------------------------------------ streams
 
@@ -287,7 +335,7 @@ class MapOfStatistics(BaseEstimator, ABC):
         {streamed}
         """
         self._check_parameters()
-        if not (self._is_linear or self._has_landmarks):
+        if self._is_given:
             raise ValueError(
                 f"classifier must be None or 'rule' for partial_fit; got {type(self.classifier).__name__}, which needs "
                 "all rows at once."
@@ -304,17 +352,15 @@ class MapOfStatistics(BaseEstimator, ABC):
             gathering = self._gathering() if so_far is None else self._gathering().sufficing_for(so_far.gathering)
             total = statistics_of_rows(gathering, rows, names_of(X), so_far)
             assert total.sample is not None
-            if self._chosen is None and not self._is_linear and not total.sample.is_whole:
+            if vars(self).get("_look") is None and not self._is_linear and not total.sample.is_whole:
                 self._look_at(total, MAX_MEMORY)
-                kept = None if so_far is None else self._kept_rows(so_far)
-                total = statistics_of_rows(self._gathering(), rows, names_of(X), kept)
+                gathering, kept = self._gathering(), None
+                if so_far is not None:  # the rows so far were all kept
+                    before = so_far.sample.with_classes(so_far.moments.classes)
+                    kept = statistics_of_rows(gathering, before, so_far.names)
+                total = statistics_of_rows(gathering, rows, names_of(X), kept)
             self._hold(total)
         return self
-
-    def _kept_rows(self, so_far: Statistics) -> Statistics:
-        """Return statistics, in the landmarks' features, of rows that were all kept."""
-        assert so_far.sample is not None
-        return statistics_of_rows(self._gathering(), so_far.sample.with_classes(so_far.moments.classes), so_far.names)
 
     _hold = Reducer._hold
 

@@ -1,33 +1,165 @@
-"""Directions of a large-margin classifier: MaxMarginPCA and MarginSubspace."""
+"""Directions of a large-margin classifier: MaxMarginPCA and MarginSubspace.
+
+Max-margin PCA alternates over latent rows, a large-margin classifier of them, and directions:
+
+    min  ρ/2 Σ_y ‖ν_y‖² + Σ_n v_n [ ½‖x_n − Wᵀz_n‖² + ½‖z_n‖² + C max_y (1[y ≠ y_n] + (ν_y − ν_{y_n})·z_n) ]
+
+over Z (n×K), ν (classes × K) and W (K×d, WWᵀ = I). ρ = 1; for two classes ρ = 2, because ν_1 = −ν_2 and the SVM's
+single vector ν is their difference: Σ_y ‖ν_y‖² = ½‖ν‖². Each part is convex by itself:
+
+    Z | W, ν   every row separately: z_n = ½(Wx_n + Σ_y A_ny ν_y), A_n = C(1[y = y_n] − share_y), shares on a simplex
+    W | Z      max tr W Σ_n v_n x_n z_nᵀ, which is linear: the polar factor of Σ_n v_n z_n x_nᵀ
+    ν | Z      the SVM on Z. Alternating Z and ν would stop early, because rows on the margin tie them together. With Z
+               as a function of ν the objective is smooth in ν, with slope ρν − Σ_n v_n A_nᵀz_n, and is minimised so.
+
+No step raises the objective.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from discrim.core.eigen import kept_count, spectrum_of_factor
-from discrim.core.max_margin import MaxMarginProblem, MaxMarginState, state_sequence
+from discrim.core.factors import polar_factor
 from discrim.core.problem import Needs, Problem
+from discrim.core.row_hash import content_order
 from discrim.core.spread import Margins, total_spread
-from discrim.core.svm.identical_rows import content_order
 from discrim.core.svm.shift import UnitRows, class_pulls, margin_shift
 from discrim.decompositions import eigh
 from discrim.estimators.base import Reducer
+from discrim.estimators.classifiers import SVM
 from discrim.estimators.margin_pca import shifted_spread
 from discrim.estimators.solution import Solution
-from discrim.estimators.svc import SVM
 from discrim.tables.check_parameters import COUNT, Constraints
 from discrim.tables.rows import LabelledRows
 from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
+STEPS = 10  # L-BFGS steps per round
+SETTLED = 1e-11  # duality gap of a row, in units of C
+MAX_STEPS = 3000  # per row
+LONGER = 1.5  # factor by which the extrapolation of W grows after a success
 SAME = 1e-6  # objectives that differ by less belong to one minimum, so that rounding does not choose between them
 SVM_GAP = 1e-6  # of the SVM on the rows, from which the minimisation starts
+
+
+@dataclass(frozen=True, eq=False)
+class MaxMarginState:
+    """W, ν and Z with the projections on W, each row's class shares, and the objective."""
+
+    directions: Array  # W
+    projections: Array  # x̃ᵀW
+    class_coef: Array  # ν
+    latent: Array  # Z
+    shares: Array
+    objective: float
+
+    def rotated(self, turn: Array) -> MaxMarginState:
+        """Return the state in rotated coordinates of the subspace: W → RW, and everything that depends on it."""
+        projections, coef, latent = (part @ turn.T for part in (self.projections, self.class_coef, self.latent))
+        return replace(self, directions=turn @ self.directions, projections=projections, class_coef=coef, latent=latent)
+
+
+@dataclass(frozen=True, eq=False)
+class MaxMarginProblem:
+    """The rows, their classes, and the cost of a loss."""
+
+    rows: UnitRows
+    codes: NDArray[np.intp]
+    n_classes: int
+    C: float
+
+    @property
+    def rho(self) -> float:
+        return 2.0 if self.n_classes == 2 else 1.0
+
+    def descent(self, directions: Array, class_coef: Array, *, tol: float, max_iter: int) -> list[MaxMarginState]:
+        """Return the states from given W and ν on, until a round lowers the objective by at most tol, relatively."""
+        path, reach = [self.state_at(directions, class_coef)], 1.0
+        for _ in range(max_iter):
+            path.append(self.update_classifier(path[-1]))
+            state, reach = self.update_directions(path[-1], reach)
+            path.append(state)
+            before = path[-3].objective
+            if before - state.objective <= tol * abs(before):
+                return path
+        warn(
+            f"The objective still fell by a fraction of {(before - state.objective) / before:.1e} in the last of "
+            f"{max_iter} rounds, above tol={tol:g}, so the directions are not final. Raise max_iter, lower C, or raise "
+            "tol.",
+            ConvergenceWarning,
+        )
+        return path
+
+    def state_at(self, directions: Array, class_coef: Array) -> MaxMarginState:
+        """Return the state at given W and ν."""
+        return self._with_latent(directions, class_coef, self._own)
+
+    def update_classifier(self, state: MaxMarginState) -> MaxMarginState:
+        """Minimise over ν, with Z as a function of it."""
+        reached = [state]
+
+        def objective(flat: Array) -> tuple[float, Array]:
+            last = reached[-1]
+            coef = flat.reshape(state.class_coef.shape)
+            now = self._with_latent(last.directions, coef, last.shares, last.projections)
+            reached.append(now)
+            pulls = self._duals(now.shares).T @ self.rows.weighted(now.latent)
+            return now.objective, (self.rho * now.class_coef - pulls).ravel()
+
+        options = {"maxiter": STEPS, "ftol": 1e-15, "gtol": 1e-12}
+        minimize(objective, state.class_coef.ravel(), jac=True, method="L-BFGS-B", options=options)
+        return min(reached, key=lambda one: one.objective)
+
+    def update_directions(self, state: MaxMarginState, reach: float) -> tuple[MaxMarginState, float]:
+        """Update W to the polar factor, or extrapolate by `reach` if that is lower; return the state and next reach."""
+        near = polar_factor(self.rows.weighted_sum(self.rows.weighted(state.latent)))
+        far = polar_factor(near + reach * (near - state.directions))
+        tried = [self._with_latent(W, state.class_coef, state.shares) for W in (near, far)]
+        lowest = min([state, *tried], key=lambda one: one.objective)
+        return lowest, reach * LONGER if lowest is tried[1] else max(reach / 2, 0.5)
+
+    def _with_latent(
+        self, directions: Array, class_coef: Array, shares: Array, projections: Array | None = None
+    ) -> MaxMarginState:
+        """Minimise over Z."""
+        from discrim.core.svm.compiled import settle_rows  # loads numba, which `import discrim` must not
+
+        projections = self.rows.project(directions) if projections is None else projections
+        shares = shares.copy()
+        latent = 0.5 * (projections + self._duals(shares) @ class_coef)
+        settle_rows(self._scores(latent, class_coef), shares, self.C * class_coef @ class_coef.T, SETTLED, MAX_STEPS)
+        latent = 0.5 * (projections + self._duals(shares) @ class_coef)
+        value = self.objective(projections, latent, class_coef)
+        return MaxMarginState(directions, projections, class_coef, latent, shares, value)
+
+    def objective(self, projections: Array, latent: Array, class_coef: Array) -> float:
+        """Compute the objective, with Σ v‖x̃‖² = Σv and ½‖x − Wᵀz‖² + ½‖z‖² = ½‖x‖² + z·(z − Wx)."""
+        scores = self._scores(latent, class_coef)
+        hinges = scores.max(axis=1) - scores[np.arange(len(scores)), self.codes]
+        of_rows = np.einsum("nk,nk->n", latent, latent - projections) + self.C * hinges
+        total = of_rows.sum() if self.rows.weights is None else self.rows.weights @ of_rows
+        return float(0.5 * self.rho * np.vdot(class_coef, class_coef) + 0.5 * self.rows.total_weight + total)
+
+    def _scores(self, latent: Array, class_coef: Array) -> Array:
+        """Compute 1[y ≠ y_n] + ν_y·z_n."""
+        return latent @ class_coef.T + 1.0 - self._own
+
+    def _duals(self, shares: Array) -> Array:
+        """Return A for rows of weight 1."""
+        return self.C * (self._own - shares)
+
+    @property
+    def _own(self) -> Array:
+        """1[y = y_n]."""
+        return np.eye(self.n_classes)[self.codes]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,10 +253,18 @@ class MaxMarginPCA(Reducer):
         order = content_order(basis.original.X, basis.original.codes, basis.original.weights)
         rows = UnitRows.from_rows(basis.points.select(order))
         task = MaxMarginProblem(rows, basis.points.codes[order], basis.points.n_classes, self.C)
-        curve, other = (self._descent(task, one.directions[:k], duals[order]) for one in (plain, shifted))
+        curve, other = (
+            # from the SVM of the rows in the subspace: Wη, times two because z is about half of Wx
+            task.descent(
+                W, 2.0 * duals[order].T @ rows.project(W) / np.sqrt(task.rho), tol=self.tol, max_iter=self.max_iter
+            )
+            for W in (plain.directions[:k], shifted.directions[:k])
+        )
         if other[-1].objective < (1 - SAME) * curve[-1].objective:
             curve = other
-        state, values = _ordered(task, curve[-1])
+        last = curve[-1]
+        values, vectors = eigh(last.projections.T @ rows.weighted(last.projections))  # Σ v (x̃ᵀw)² along each direction
+        state, values = last.rotated(vectors[:, ::-1].T), values[::-1]
         return MaxMarginSolution(
             components_=state.directions,
             eigenvalues_=np.ldexp(values / rows.total_weight * rows.scale**2, 2 * rows.exponent),
@@ -137,26 +277,6 @@ class MaxMarginPCA(Reducer):
             objective_curve_=np.array([one.objective for one in curve]),
             n_iter_=(len(curve) - 1) // 2,
         )
-
-    def _descent(self, problem: MaxMarginProblem, directions: Array, duals: Array) -> list[MaxMarginState]:
-        # the SVM of the rows in the subspace: Wη, times two because z is about half of Wx
-        projections = problem.rows.project(directions)
-        start = problem.state_at(directions, 2.0 * duals.T @ projections / np.sqrt(problem.rho))
-        path = list(state_sequence(problem, start, tol=self.tol, max_iter=self.max_iter))
-        if len(path) > 2 * self.max_iter and path[-3].objective - path[-1].objective > self.tol * path[-3].objective:
-            fell = (path[-3].objective - path[-1].objective) / path[-3].objective
-            warn(
-                f"The objective still fell by a fraction of {fell:.1e} in the last of {self.max_iter} rounds, above "
-                f"tol={self.tol:g}, so the directions are not final. Raise max_iter, lower C, or raise tol.",
-                ConvergenceWarning,
-            )
-        return path
-
-
-def _ordered(problem: MaxMarginProblem, state: MaxMarginState) -> tuple[MaxMarginState, Array]:
-    """Return the state with directions sorted by decreasing variance, and Σ v (x̃ᵀw)² along each."""
-    values, vectors = eigh(state.projections.T @ problem.rows.weighted(state.projections))
-    return state.rotated(vectors[:, ::-1].T), values[::-1]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

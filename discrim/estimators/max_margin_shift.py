@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from discrim.core.svm.shift import Shift, corrupted_rows, iterated_shift, margin_shift
 from discrim.docstrings import public_estimator
+from discrim.estimators.classifiers import SVM
 from discrim.estimators.fitting import numpy_as_the_caller_has_it, unchanged_if_it_fails
 from discrim.estimators.pca import PCA
 from discrim.estimators.shift_search import (
@@ -27,7 +28,6 @@ from discrim.estimators.shift_search import (
     seeded,
     trained_extractors,
 )
-from discrim.estimators.svc import SVM
 from discrim.tables.check_parameters import (
     NOTHING,
     Constraints,

@@ -1,16 +1,20 @@
-"""Refinement of one hyperplane between two classes.
+"""Refinement of one hyperplane between two classes: from weights a and rows of two classes to merged terms.
 
     rows of two classes → standardised to one of them → a of a linear classifier → groups of terms → SVM → b
 
-b_k a_i is then the refined hyperplane in the standardised space.
+b_k a_i is then the refined hyperplane in the standardised space. A hyperplane Σ_i a_i x_i = c is refined by adding some
+of its terms into groups, u_k = Σ_{i∈I_k} a_i x_i, and separating the classes again in the space of u. A rule proposes
+the groups. Most rules merge one set I and keep all other terms separate; the exhaustive ones propose many groupings, of
+which the one with the largest margin is used. A grouping is an array with the group number of each feature.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,22 +25,17 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import has_fit_parameter
 
 from discrim.estimators.lda import FisherLDA
-from discrim.estimators.merging_rules import (
-    MERGED_SET,
-    Grouping,
-    Terms,
-    grouping_of,
-    groupings,
-    groups_of,
-    merged,
-    renumbered,
-)
 from discrim.warn_once import warn
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+Grouping = NDArray[np.intp]
 
+MAX_FEATURES_TO_SPLIT = 16  # 2¹⁵ − 1 splits, each with an SVM: about a minute for a hundred rows
+SLACK = 1e-9  # relative tolerance when comparing sums, or a discriminant with itself: rounding must not decide
+ROUNDING = 1e-12  # relative error of a mean of equal values
+COLUMNS_AT_ONCE = 64
 CONSTANT = 1e-10  # deviations below this share of the largest value are rounding
 MIN_SCALE = 1e-305  # a weight divided by a smaller deviation overflows
 QUARTER = 0.25  # exact factor that keeps differences of large numbers finite
@@ -93,9 +92,21 @@ class Standard:
         constant = np.flatnonzero(scale <= least)
         overall = _centre_and_scale(pair.rows[:, constant], pair.weights)[1]
         lost = constant[overall > least[constant]]
-        if len(constant) == len(centre) and not len(lost):
-            _refuse_equal_rows(pair)
-        if constant_features == "scale" or _all_constant(constant, pair, of_class):
+        all_constant = len(constant) == len(centre)
+        if all_constant and not len(lost):
+            low, high = pair.labels.tolist()
+            raise ValueError(
+                f"X must hold rows that differ between classes {low!r} and {high!r}; got {pair.counts.sum()} rows that "
+                f"are equal (to {CONSTANT:g} of their size). Check the columns, subtract a common offset, or leave a "
+                "class out."
+            )
+        if all_constant and constant_features != "scale":
+            warn(
+                f"All features are constant in class {pair.labels.tolist()[int(pair.positive[of_class][0])]!r}, the "
+                "reference class, so they are scaled by their deviation over both classes. Pass more distinct rows of "
+                "that class, or reference_class=None.",
+            )
+        if all_constant or constant_features == "scale":
             scale[constant] = overall
             lost = lost[:0]
         kept = np.flatnonzero(scale > least)
@@ -110,30 +121,11 @@ class Standard:
     def apply(self, pair: Pair) -> Pair:
         return replace(pair, rows=self(pair.rows))
 
-    def undone(self, weights: Floats, intercept: float) -> tuple[Floats, float]:
-        """Return a hyperplane in z as the same hyperplane in all features of x."""
+    def undone(self, hyperplane: Hyperplane) -> tuple[Floats, float]:
+        """Return a hyperplane in z as weights and intercept of the same hyperplane in all features of x."""
         coef = np.zeros(self.n_features)
-        coef[self.features] = weights / self.scale
-        return coef, float(intercept - coef[self.features] @ self.centre)
-
-
-def _refuse_equal_rows(pair: Pair) -> NoReturn:
-    low, high = pair.labels.tolist()
-    raise ValueError(
-        f"X must hold rows that differ between classes {low!r} and {high!r}; got {pair.counts.sum()} rows that are "
-        f"equal (to {CONSTANT:g} of their size). Check the columns, subtract a common offset, or leave a class out."
-    )
-
-
-def _all_constant(constant: Indices, pair: Pair, of_class: Mask) -> bool:
-    """Return True if no feature varies in the reference class, and warn that both classes are used for the scale."""
-    if all_of_them := len(constant) == pair.rows.shape[1]:
-        warn(
-            f"All features are constant in class {pair.labels.tolist()[int(pair.positive[of_class][0])]!r}, the "
-            "reference class, so they are scaled by their deviation over both classes. Pass more distinct rows of that "
-            "class, or reference_class=None.",
-        )
-    return all_of_them
+        coef[self.features] = hyperplane.weights / self.scale
+        return coef, float(hyperplane.intercept - coef[self.features] @ self.centre)
 
 
 def _reference(pair: Pair, which: str) -> Mask:
@@ -280,7 +272,7 @@ def _refinement_by_rule(pair: Pair, rule: Rule, model: Any, standard: Standard, 
         proposed = groupings(rule, Terms(initial.weights, pair.rows, pair.positive, pair.weights))
     else:
         grouping = grouping_of(rule, standard.n_features)
-        proposed = iter([renumbered(grouping[standard.features])])
+        proposed = iter([np.unique(grouping[standard.features], return_inverse=True)[1]])
     terms = pair.rows * initial.weights
     best: Refinement | None = None
     for grouping in proposed:
@@ -330,3 +322,146 @@ def _hyperplane_of(estimator: Any, d: int, normalize: bool | float) -> Hyperplan
         divisor = length if normalize else 1.0
         return Hyperplane(weights / divisor, float(intercept[0]) / divisor)
     return Hyperplane(normalize * weights, normalize * float(intercept[0]))
+
+
+# ---------------------------------------------------------------------- rules for merging terms
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Terms a_i x_i of a hyperplane for the rows of two classes."""
+
+    weights: Floats  # a
+    rows: Floats  # x, n×d
+    positive: NDArray[np.bool_]  # rows of the class T+
+    row_weights: Floats
+
+
+def groupings(rule: str, terms: Terms) -> Iterator[Grouping]:
+    """Yield the groupings that a rule proposes, at least one.
+
+    The exhaustive ones are all 2^(d−1) − 1 splits into two groups, and all d(d−1)/2 that merge two of d features.
+    """
+    d = len(terms.weights)
+    if rule in MERGED_SET:
+        yield one_merged(MERGED_SET[rule](terms), d)
+    elif d == 1:
+        yield np.zeros(1, dtype=np.intp)
+    elif rule == "exhaustive-splits":
+        yield from (code >> np.arange(d)[::-1] & 1 for code in range(1, 2 ** (d - 1)))
+    else:
+        yield from (one_merged(np.array(pair), d) for pair in itertools.combinations(range(d), 2))
+
+
+def heavier_sign(terms: Terms) -> Indices:
+    """Return the features whose terms a_i(μ_−i − μ_+i) have the sign with the larger sum (Algorithm 2).
+
+    With rows standardised to T+ this is a_i μ_−i; the difference of the means does not depend on the standardisation. A
+    feature whose class means are equal up to rounding has no sign and stays separate.
+    """
+    weights = (np.where(side, terms.row_weights, 0.0) for side in (~terms.positive, terms.positive))
+    negative, positive = (of_class @ terms.rows / of_class.sum() for of_class in weights)
+    apart = negative - positive
+    apart[np.abs(apart) <= ROUNDING * np.abs(terms.rows).max(axis=0)] = 0.0
+    gaps = terms.weights * apart
+    above, below = gaps[gaps > 0].sum(), -gaps[gaps < 0].sum()
+    return np.flatnonzero(gaps > 0 if above > (1 + SLACK) * below else gaps < 0)
+
+
+# Features that each rule merges. The runs are those of Algorithm 1: as long as the sum discriminates best.
+MERGED_SET: dict[str, Callable[[Terms], Indices]] = {
+    "sign": heavier_sign,
+    "discriminant-min": lambda terms: _discriminating_run(terms, np.argsort(_sizes(terms.weights), kind="stable")),
+    "discriminant-max": lambda terms: _discriminating_run(terms, np.argsort(-_sizes(terms.weights), kind="stable")),
+    "min": lambda terms: np.argsort(_sizes(terms.weights), kind="stable")[:2],
+    "max": lambda terms: np.argsort(-_sizes(terms.weights), kind="stable")[:2],
+    "none": lambda terms: np.empty(0, dtype=np.intp),  # the features are only rescaled, x_i → a_i x_i
+}
+RULES = (*MERGED_SET, "exhaustive-splits", "exhaustive-pairs")
+
+
+def discriminant(values: Floats, positive: NDArray[np.bool_], row_weights: Floats) -> Floats:
+    """Compute D = (μ₊ − μ₋)² / (σ₊² + σ₋²) for each column; infinite if both classes are constant and different.
+
+    It does not depend on the column's scale and origin (equation 6 of the paper says that it grows with |s|).
+    """
+    of_class = positive.astype(np.intp)
+    shares = np.zeros((2, len(values)))  # two matrix products process all columns at once
+    shares[of_class, np.arange(len(values))] = row_weights
+    shares /= shares.sum(axis=1, keepdims=True)
+    means = shares @ values
+    away = values - means[of_class]
+    gap, spread = means[1] - means[0], (shares @ np.square(away, out=away)).sum(axis=0)
+    squared, rounding = np.square(gap), np.square(ROUNDING * np.abs(values).max(axis=0))
+    squared[squared <= rounding] = 0.0
+    spread[spread <= rounding] = 0.0
+    return np.divide(squared, spread, out=np.where(squared > 0, np.inf, 0.0), where=spread > 0)
+
+
+def one_merged(merged: Indices, d: int) -> Grouping:
+    """Return the grouping with the merged features as group 0 and each other feature as its own group, in order."""
+    grouping = np.zeros(d, dtype=np.intp)
+    alone = np.ones(d, dtype=bool)
+    alone[merged] = len(merged) < 2
+    first = 0 if alone.all() else 1
+    grouping[alone] = np.arange(first, first + alone.sum())
+    return grouping
+
+
+def grouping_of(groups: Sequence[Sequence[int]], d: int) -> Grouping:
+    """Return the grouping for given lists of features; features in none of them stay separate."""
+    grouping = np.full(d, -1, dtype=np.intp)
+    for number, group in enumerate(groups):
+        for feature in group:
+            if not -1 < feature < d:
+                raise ValueError(f"rule must contain feature indices from 0 to {d - 1}; got {feature}.")
+            if grouping[feature] >= 0:
+                raise ValueError(f"rule must contain every feature at most once; got feature {feature} twice.")
+            grouping[feature] = number
+    alone = grouping < 0
+    grouping[alone] = np.arange(len(groups), len(groups) + alone.sum())
+    return grouping
+
+
+def groups_of(grouping: Grouping, features: Indices) -> list[list[int]]:
+    """Return the groups as lists of features; `features` maps positions of the grouping to features."""
+    order = np.argsort(grouping, kind="stable")
+    parts = np.split(features[order], np.flatnonzero(np.diff(grouping[order])) + 1)
+    return [part.tolist() for part in parts]
+
+
+def merged(values: Floats, grouping: Grouping) -> Floats:
+    """Return the columns summed by group: u_k = Σ_{i∈I_k} values_i."""
+    n_groups = int(grouping.max()) + 1
+    order = np.argsort(grouping, kind="stable")
+    if n_groups == len(grouping):
+        return values[:, order]
+    starts = np.searchsorted(grouping[order], np.arange(n_groups))
+    return np.add.reduceat(values[:, order], starts, axis=1)
+
+
+def _sizes(weights: Floats) -> Floats:
+    """Return |a_i| to ten digits, because duplicate columns have equal weights up to rounding and must tie."""
+    sizes = np.abs(weights)
+    return np.round(sizes / sizes.max(), 10)
+
+
+def _discriminating_run(terms: Terms, order: Indices) -> Indices:
+    """Return the longest prefix of `order` in which D(Σ_{i∈I} a_i x_i) ≥ D(x_i) for all i in I, at every step.
+
+    Running sums require one pass over the rows. Zero weights are skipped, because they add nothing.
+    """
+    order = order[_sizes(terms.weights)[order] > 0]
+    total = np.zeros(len(terms.rows))
+    best_alone = 0.0
+    for start in range(0, len(order), COLUMNS_AT_ONCE):
+        columns = order[start : start + COLUMNS_AT_ONCE]
+        features = terms.rows[:, columns]
+        sums = total[:, None] + np.cumsum(features * terms.weights[columns], axis=1)
+        alone = discriminant(features, terms.positive, terms.row_weights)
+        alone = np.maximum(np.maximum.accumulate(alone), best_alone)
+        holds = discriminant(sums, terms.positive, terms.row_weights) >= alone * (1 - SLACK)
+        if not holds.all():
+            return order[: start + int(np.argmin(holds))]
+        total, best_alone = sums[:, -1], alone[-1]
+    return order

@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 from discrim.core.coordinates.choose import Plan
 from discrim.core.eigen import kept_count, limit_count, require_directions
 from discrim.core.partial_least_squares import (
-    Fold,
     HeldOutComponents,
     KeptFeatures,
     LeastSquaresComponents,
     counts_to_try,
+    folds_of,
     held_out_components,
     kept_features,
 )
 from discrim.core.problem import Folding, Needs, Problem
-from discrim.core.ratio import Ratio
 from discrim.estimators.base import Reducer
 from discrim.estimators.discriminant import CentroidClassifier, CentroidRule
 from discrim.estimators.fitting import fitted_attribute, solved, warn_of_few_rows
@@ -72,15 +71,12 @@ class PLSReducer(CentroidClassifier, Reducer):
     def _components(self, problem: Problem, wanted: int) -> tuple[LeastSquaresComponents, Any, int]:
         """Return at most `wanted` components, additional results (with `first(k)`, or None), and the number to keep."""
 
-    def _max_components(self, request: int | float | None, ratio: Ratio) -> int:
-        """Return the largest number of components to compute."""
-        return min(request if isinstance(request, int) else len(ratio.shares) - 1, ratio.rank)
-
     def _solve(self, problem: Problem) -> Solution:
         moments, request, shape, ratio = problem.moments, problem.request, problem.shape, problem.ratio
         require_directions(ratio.rank, shape)
         ratio = problem.separated
-        found, extra, k = self._components(problem, self._max_components(request, ratio))
+        wanted = min(request if isinstance(request, int) else len(ratio.shares) - 1, ratio.rank)
+        found, extra, k = self._components(problem, wanted)
         values = found.explained
         if isinstance(request, int):
             limit_count(request, k, shape)
@@ -188,22 +184,18 @@ class PLSDA(PLSReducer):
         rows = "cross-validation of the components needs all rows at once. Use fit, or cv=None and a number."
         return Needs(tells_labels=False, rows=rows, folds=Folding(5 if self.cv is None else self.cv, self.random_state))
 
-    def _max_components(self, request: int | float | None, ratio: Ratio) -> int:
-        return min(MAX_TRIED, ratio.rank) if self.n_components == "cv" else super()._max_components(request, ratio)
-
     def _components(
         self, problem: Problem, wanted: int
     ) -> tuple[LeastSquaresComponents, HeldOutComponents | None, int]:
-        found = LeastSquaresComponents.of(problem.ratio, scale_labels=bool(self.scale_labels))
+        if self.n_components == "cv":
+            wanted = min(MAX_TRIED, problem.ratio.rank)
+        scaled = bool(self.scale_labels)
+        found = LeastSquaresComponents.of(problem.ratio, scale_labels=scaled)
         while len(found.weights) < wanted and not found.is_exhausted:
             found = found.extended()
         if problem.needs.folds is None:
             return found, None, len(found.weights)
-        rows = problem.basis.points
-        folds = [
-            Fold.of(rows, training, test, scale_labels=bool(self.scale_labels))
-            for training, test in problem.splits().pairs
-        ]
+        folds = folds_of(problem.basis.points, problem.splits(), scale_labels=scaled)
         held_out, chosen = held_out_components(found, folds)
         return found, held_out, chosen if self.n_components == "cv" else len(found.weights)
 
@@ -303,8 +295,7 @@ class SparsePLSDA(PLSReducer):
         if given is None or np.bincount(rows.codes).max() > 1:
             if given is None:
                 warn_of_few_rows(self, rows.codes)
-            splits = problem.splits().pairs
-            folds = [Fold.of(rows, training, test, scale_labels=scaled) for training, test in splits]
+            folds = folds_of(rows, problem.splits(), scale_labels=scaled)
         start = LeastSquaresComponents.of(ratio, scale_labels=scaled)
         found, kept = kept_features(start, folds, wanted, given, counts_to_try(varying))
         return found, kept, len(found.weights)

@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, is_classifier
 from sklearn.metrics.pairwise import KERNEL_PARAMS
 from sklearn.utils import Tags
 
-from discrim.core.class_places import class_places, on_principal_axes
-from discrim.core.classifier_rule import ClassifierRule, MeanRule, choose_classifier, choose_forest, suits_forest
-from discrim.core.cross_validation import Folds, calibrated, hash_splitter, splits_of
+from discrim.core.class_places import on_principal_axes
+from discrim.core.classifier_rule import column_effects, odds_weights
+from discrim.core.cross_validation import calibrated
 from discrim.core.explanation import Explanation, two_classes
-from discrim.core.kernel_choice import WIDTHS, Candidate, Choice, ChosenKernel, require_known_kernel_params
-from discrim.core.kernel_rule import PosteriorRule
-from discrim.core.landmark_rule import LARGE_ROWS, needs_landmarks
-from discrim.core.landmarks import content_priorities
-from discrim.core.moments.gather import statistics_of_rows
+from discrim.core.kernel_choice import ChosenKernel
 from discrim.core.posterior_rule import (
     SHARPNESS,
-    HeldOutRows,
-    accurate_sharpness,
-    choose_rule,
-    class_confusions,
-    column_deviations,
-    fitted_rule,
-    is_too_large,
-    tempered_sharpness,
-    weight_covariance,
 )
 from discrim.docstrings import public_estimator
 from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
-from discrim.estimators.fitting import fitted_attribute, solved, unchanged_on_failure, warn_of_few_rows
-from discrim.estimators.map_statistics import AbsentAttribute, MapOfStatistics, require_rows_to_hold_out
+from discrim.estimators.fitting import fitted_attribute, solved, unchanged_on_failure
+from discrim.estimators.map_statistics import SHARPNESS_RULES, AbsentAttribute, MapOfStatistics
 from discrim.estimators.parts import fit_within
 from discrim.tables.check_parameters import (
     POSITIVE,
@@ -49,7 +34,6 @@ from discrim.tables.check_parameters import (
     named,
     whole,
 )
-from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import (
     checked_table,
     labelled_rows,
@@ -57,17 +41,9 @@ from discrim.tables.validation import (
     require_representable,
     require_two_classes,
 )
-from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
-Rule = PosteriorRule | ClassifierRule | MeanRule
-SHARPNESS_RULES = {"auto": accurate_sharpness, "tempered": tempered_sharpness}
 LANDMARKS_WANTED = (whole(2), Possible("or None to choose it by the rows", lambda count: count is None))
-
-
-def _scores_classes(given: Any) -> bool:
-    """Return True for a scikit-learn classifier."""
-    return not isinstance(given, type) and hasattr(given, "get_params") and is_classifier(given)
 
 
 @public_estimator
@@ -169,7 +145,10 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         "n_landmarks": LANDMARKS_WANTED,
         "classifier": (
             *named("rule"),
-            Possible("a scikit-learn classifier", _scores_classes),
+            Possible(
+                "a scikit-learn classifier",
+                lambda given: not isinstance(given, type) and hasattr(given, "get_params") and is_classifier(given),
+            ),
             Possible("or None to choose between the rule and a forest", lambda given: given is None),
         ),
     }
@@ -235,100 +214,6 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
             self._fit_rows(rows)
         return self
 
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-        require_known_kernel_params(self.kernel, self.kernel_params)
-
-    def _fit_rows(self, rows: LabelledRows) -> None:
-        require_rows_to_hold_out(rows)
-        warn_of_few_rows(self, rows.codes)
-        # folds by content need a number as seed, which a RandomState is not
-        by_content = hash_splitter(self.cv, self.random_state) and not isinstance(self.random_state, RandomState)
-        if rows.shape[0] > LARGE_ROWS and self._has_landmarks and by_content:
-            total = statistics_of_rows(self._gathering(), rows)
-            assert total.sample is not None
-            if needs_landmarks(total.sample):
-                self._fit_many_rows(rows, total)
-                return
-            rows = total.sample.with_classes(rows.classes)
-        folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
-        seed = self._seed
-        priorities = content_priorities(rows.X, seed)
-        first, choice, rule = self._chosen_rule(folds, priorities, seed)
-        self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
-        self._held_out = HeldOutRows.from_folds(folds, choice)
-        self._column_deviations = column_deviations(rows)
-        self._importances = self._mean_effects(rows, priorities)
-        self.solver_ = f"{rule.name} on {rows.shape[0]} rows, chosen by {len(folds.splits.pairs)} folds"
-
-    def _chosen_rule(self, folds: Folds, priorities: NDArray[np.intp], seed: int) -> tuple[Choice, Choice, Rule]:
-        """Return the first choice, the final choice, and the rule fitted to all rows."""
-        if self._is_given:
-            choice, given = choose_classifier(self.classifier, folds)
-            return choice, choice, given
-        rows = folds.points
-        first, choice = choose_rule(folds, priorities, self._candidates(rows), self.n_landmarks)
-
-        def fit_rule() -> PosteriorRule:
-            return fitted_rule(rows, priorities, choice, self.n_landmarks)
-
-        tries_forest = self.classifier is None and self.kernel == "auto" and isinstance(self.cv, int | np.integer)
-        if not (tries_forest and suits_forest(rows)):
-            return first, choice, fit_rule()
-        best, rule = choose_forest(folds, priorities, seed, replace(choice, tried=first.tried), fit_rule)
-        if isinstance(rule, PosteriorRule):
-            return replace(first, tried=best.tried), choice, rule
-        return best, best, rule
-
-    def _candidates(self, rows: LabelledRows) -> list[Candidate]:
-        """Return the feature spaces to choose from."""
-        linear = Candidate("linear", landmarks_only=is_too_large(*rows.shape))
-        widths = [Candidate("rbf", width, scaled) for scaled in (False, True) for width in WIDTHS]
-        if self.kernel_params:
-            return [Candidate(self.kernel, params=tuple(sorted(self.kernel_params.items())))]
-        named = {"auto": [linear, *widths], "linear": [linear], "rbf": widths}
-        return named.get(self.kernel, [Candidate(self.kernel)])
-
-    def _publish(
-        self,
-        classes: NDArray[Any],
-        total_weight: float,
-        first: Choice,
-        choice: Choice,
-        rule: Rule,
-        seed: int,
-    ) -> None:
-        self.classes_ = classes
-        self._rule = rule
-        self._held_out = None
-        self._total_weight = total_weight
-        self.shrinkage_, self.temperature_ = choice.shrinkage, choice.temperature
-        self.held_out_score_, self.held_out_log_loss_ = choice.accuracy, choice.log_loss
-        self.kernel_ = ChosenKernel.of(rule.kernel, first, rule.label)
-        self.confusions_ = class_confusions(choice.held_out, choice.temperature, self._total_weight)
-        self._seed_of_places = seed
-        self._weight_covariance = weight_covariance(choice)
-        self._choice = choice
-        self._set_places(choice)
-
-    def _set_places(self, choice: Choice) -> None:
-        """Set places and sharpness for the requested number of components."""
-        places, given = self._unrotated_places(), self.sharpness
-        self.sharpness_ = SHARPNESS_RULES[given](choice, places) if isinstance(given, str) else float(given)
-        self._picture_sharpness = tempered_sharpness(choice, places)
-        self.places_ = on_principal_axes(places, self._weight_covariance)
-
-    def _unrotated_places(self) -> Array:
-        """Compute the places of the classes for the requested number of components."""
-        most = len(self.classes_) - 1
-        k = most if self.n_components is None else int(self.n_components)
-        if k > most:
-            warn(
-                f"n_components={k} exceeds the {most} dimension(s) of a map of {most + 1} classes; {most} are kept. "
-                f"Pass n_components ≤ {most}, or None for all.",
-            )
-        return class_places(self.confusions_, k, self._seed_of_places)
-
     def with_components(self, n_components: int | None) -> Self:
         """Return the map that a fit to the same rows would give with another number of components.
 
@@ -384,7 +269,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         positions : array of shape (n_samples, n_components_)
             Positions on the map.
         """
-        scores, dtype = self._held_out_scores(X)
+        scores, dtype = self._scores(X, held_out=True)
         return self._positions(scores).astype(dtype, copy=False)
 
     def predict_proba_held_out(self, X: ArrayLike) -> Array:
@@ -400,7 +285,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         probabilities : array of shape (n_samples, n_classes)
             Probabilities in the order of classes_.
         """
-        return calibrated(self._held_out_scores(X)[0], self.temperature_, self._total_weight)
+        return calibrated(self._scores(X, held_out=True)[0], self.temperature_, self._total_weight)
 
     def for_plotting(self) -> Self:
         """Return a copy with the sharpness "tempered", which places uncertain rows between the classes."""
@@ -408,12 +293,6 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         other = copy(self)
         other.sharpness_ = vars(self).get("_picture_sharpness", self.sharpness_)
         return other
-
-    def _held_out_scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
-        scores, dtype = self._scores(X)
-        if (held_out := vars(self).get("_held_out")) is not None:
-            scores = held_out.replace(checked_table(self, X), scores)
-        return scores, dtype
 
     def _positions(self, scores: Array) -> Array:
         q = softmax(scores * (self.sharpness_ / self.temperature_), axis=1)
@@ -436,9 +315,9 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         steepness = self.sharpness_ / self.temperature_
         q = softmax(scores * steepness, axis=1)
         z = q @ self.places_
-        weights = [self._pair_weights(first, second)]
+        weights = [odds_weights(len(self.classes_), self.temperature_, first, second)]
         weights += [steepness * q * (place - z[:, [axis]]) for axis, place in enumerate(self.places_.T)]
-        log_odds, *moved = self._rule.effects(table, weights, spread)
+        log_odds, *moved = column_effects(self._rule, table, weights, spread)
         return Explanation(self.classes_[first], self.classes_[second], log_odds, np.stack(moved, axis=1))
 
     @fitted_attribute
@@ -474,8 +353,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         """Return the log probability of every class (n×C)."""
         return np.log(self.predict_proba(X))
 
-    def _scores(self, X: ArrayLike) -> tuple[Array, np.dtype[Any]]:
-        """Return a of all classes (n×C), and the data type of the rows."""
+    def _scores(self, X: ArrayLike, *, held_out: bool = False) -> tuple[Array, np.dtype[Any]]:
+        """Return a of all classes (n×C), known held-out ones for training rows if wanted, and the type of X."""
         self._require_solution()
         table = checked_table(self, X)
         require_finite(table)
@@ -483,7 +362,8 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
             scores = self._rule.scores(table)
         seen = np.isfinite(self._rule.offsets)  # −inf: a class of the table without rows in the sample
         require_representable(scores[:, seen], table)
-        return scores, table.dtype
+        known = vars(self).get("_held_out") if held_out else None
+        return scores if known is None else known.replace(table, scores), table.dtype
 
     @fitted_attribute
     def n_components_(self) -> int:

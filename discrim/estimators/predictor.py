@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.linalg as la
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -16,9 +19,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discrim.core.cross_validation import best_temperature, calibrated
-from discrim.core.row_limits import RowLimits
 from discrim.docstrings import public_estimator
 from discrim.estimators.pca import PCA
+from discrim.tables.rows import block_slices, dense_block
 from discrim.warn_once import columns_in_order, warn
 
 Array = NDArray[np.float64]
@@ -29,14 +32,6 @@ LEAST = 1e-3  # minimum probability: forests and nearest neighbours give 0 to cl
 DECISIONS = 16.0  # factor on decision functions, because margins are about 1 and temperatures start at 1/2
 _BEFORE = ("SimpleImputer", "StandardScaler", "MinMaxScaler", "MaxAbsScaler")
 _UNIT = "UnitMeanSquare"  # step for classifiers that depend on the unit of their features
-
-
-def _has_probabilities(predictor: Predictor) -> bool:
-    return predictor.temperature_ is not None or hasattr(predictor.pipeline_, "predict_proba")
-
-
-def _has_limits(predictor: Predictor) -> bool:
-    return predictor.limits_ is not None
 
 
 @public_estimator
@@ -139,7 +134,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "pipeline_")
         return np.asarray(self.pipeline_.predict(X))
 
-    @available_if(_has_probabilities)
+    @available_if(lambda self: self.temperature_ is not None or hasattr(self.pipeline_, "predict_proba"))
     def predict_proba(self, X: ArrayLike) -> Array:
         """Predict the probability of each class, in the order of `classes_`.
 
@@ -155,9 +150,9 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         {of_rows}
         """
         before, reduction, _ = split_steps(self.pipeline_)
-        return _dense(_through([*before, *reduction], X))
+        return _through([*before, *reduction], X, dense=True)
 
-    @available_if(_has_limits)
+    @available_if(lambda self: self.limits_ is not None)
     def unusual(self, X: ArrayLike) -> NDArray[np.str_]:
         """Return "no", "T2", "Q" or "T2 and Q" for each row: the limits that it exceeds.
 
@@ -187,7 +182,7 @@ class Predictor(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _components(self, rows: Any) -> Array:
         """Return the components of preprocessed rows; principal components if no step reduces them."""
         reduction = split_steps(self.pipeline_)[1] if self._monitored is None else [self._monitored]
-        return _dense(_through(reduction, rows))
+        return _through(reduction, rows, dense=True)
 
     def _choose_temperature(self, X: Any, y: NDArray[Any], groups: ArrayLike | None) -> float | None:
         """Return the temperature with the smallest log loss on held-out rows; None if there are too few of them."""
@@ -229,16 +224,13 @@ def _flat(pipeline: Pipeline) -> Iterator[Any]:
             yield step
 
 
-def _through(steps: list[Any], X: Any) -> Any:
-    """Return the rows after these fitted transformers."""
+def _through(steps: list[Any], X: Any, *, dense: bool = False) -> Any:
+    """Return the rows after these fitted transformers; sparse rows stay sparse, unless dense ones are wanted."""
     with columns_in_order():
         for step in steps:
             X = step.transform(X)
+    X = X.toarray() if dense and issparse(X) else X
     return X if issparse(X) else np.asarray(X, dtype=np.float64)
-
-
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
 
 
 def _class_scores(fitted: Any, X: Any) -> Array:
@@ -247,3 +239,101 @@ def _class_scores(fitted: Any, X: Any) -> Array:
         return np.log(np.maximum(fitted.predict_proba(X), LEAST))
     scores = DECISIONS * np.asarray(fitted.decision_function(X), dtype=np.float64)
     return np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
+
+
+# ---------------------------------------------------------------------- limits for rows unlike the training rows
+#
+#     T²_i = (t_i − t̄)ᵀ S_T⁻¹ (t_i − t̄) ,    SPE_i = ‖x_i − x̄ − P(t_i − t̄)‖² ,    P = argmin Σ_i ‖x_i − x̄ − P(t_i − t̄)‖²
+#
+# t̄, S_T (divided by n − 1), x̄ and P are those of the training rows. For PCA and PLS, P holds the loadings. A row with a
+# large T² is extreme within the model; a row with a large SPE does not follow the structure of the training rows.
+
+ROUNDING = 1e-20  # share of the rows' mean square below which a residual is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class RowLimits:
+    """Centre, spread and loadings of training rows, and limits below which a share `level` of new rows stays.
+
+    triangle : R of the QR decomposition of the centred components
+    negligible : squared residual that rounding errors can cause
+    """
+
+    centre: Array
+    triangle: Array
+    mean: Array
+    loadings: Array
+    n_rows: int
+    level: float
+    t2_limit: float
+    spe_limit: float
+    negligible: float
+
+    @classmethod
+    def fit(cls, components: Array, rows: Any, level: float = 0.95) -> RowLimits:
+        """Estimate the limits from components (n×k) and rows (n×d, dense or sparse) of the training set.
+
+        The limit of SPE is not finite if squares of the rows are beyond the largest number.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must be a share between 0 and 1, such as 0.95; got {level!r}.")
+        n, k = components.shape
+        if n < k + 2:
+            raise ValueError(f"X must have at least {k + 2} rows for {k} components; got {n}. Pass the training rows.")
+        centre = components.mean(axis=0)
+        Q, R = la.qr(components - centre, mode="economic")
+        if np.abs(np.diag(R)).min() <= 1e-12 * np.abs(np.diag(R)).max():
+            raise ValueError(
+                f"The {k} components must not be collinear on X; got a singular matrix. Pass the training rows, or "
+                "fewer components."
+            )
+        # training rows are nearer than new ones, because P was fitted to them: without a row its residual is r/(1 − h)
+        nearer = np.maximum(1 - 1 / n - (Q**2).sum(axis=1), ROUNDING)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
+            products = np.asarray(Q.T @ rows) - np.outer(Q.sum(axis=0), mean)
+            loadings = la.solve_triangular(R, products, check_finite=False)
+            residuals = _residuals(rows, mean, components - centre, loadings)
+            negligible = ROUNDING * float((la.norm(components - centre, axis=1) ** 2).mean() * (loadings**2).sum())
+            spe = np.maximum(spe_limit(residuals / nearer**2, level), negligible)
+        return cls(centre, R, mean, loadings, n, level, t2_limit(n, k, level, fitted=False), float(spe), negligible)
+
+    def distances(self, components: Array, rows: Any) -> tuple[Array, Array]:
+        """Return T² and SPE of rows."""
+        centred = components - self.centre
+        with np.errstate(over="ignore"):  # infinite for rows that are far beyond any limit
+            t2 = (self.n_rows - 1) * (la.solve_triangular(self.triangle, centred.T, trans="T") ** 2).sum(axis=0)
+            return t2, _residuals(rows, self.mean, centred, self.loadings)
+
+    def for_training_rows(self, spe: Array) -> tuple[float, float]:
+        """Return the limits of T² and SPE for the training rows, whose squared residuals are `spe`."""
+        training_t2 = t2_limit(self.n_rows, len(self.centre), self.level, fitted=True)
+        return training_t2, max(spe_limit(spe, self.level), self.negligible)
+
+
+def t2_limit(n: int, k: int, level: float, *, fitted: bool) -> float:
+    """Return the limit of T² for n training rows and k components: for these rows (beta), or for new ones (F).
+
+    Tracy, Young and Mason (1992).
+    """
+    if fitted:
+        return float((n - 1) ** 2 / n * stats.beta.ppf(level, k / 2, (n - k - 1) / 2))
+    return float(k * (n + 1) * (n - 1) / (n * (n - k)) * stats.f.ppf(level, k, n - k))
+
+
+def spe_limit(residuals: Array, level: float) -> float:
+    """Return g χ²_h with g = v/2m and h = 2m²/v, where m and v are the mean and variance of the residuals.
+
+    Box (1954); Nomikos and MacGregor (1995).
+    """
+    unit = 2.0 ** (np.frexp(residuals.max(initial=0.0))[1] - 1)  # of numbers whose squares may be beyond the largest
+    m, v = float((residuals / unit).mean()), float((residuals / unit).var(ddof=1))
+    return float(unit * (m if v <= 0 or m <= 0 else v / (2 * m) * stats.chi2.ppf(level, 2 * m**2 / v)))
+
+
+def _residuals(X: Any, mean: Array, components: Array, loadings: Array) -> Array:
+    found = np.empty(X.shape[0])
+    for part in block_slices(*X.shape):
+        rest = dense_block(X, part) - mean - components[part] @ loadings
+        found[part] = np.einsum("ij,ij->i", rest, rest)
+    return found

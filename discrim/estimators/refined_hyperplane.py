@@ -15,8 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from discrim.docstrings import public_estimator
 from discrim.estimators.fitting import unchanged_if_it_fails
-from discrim.estimators.merging_rules import MAX_FEATURES_TO_SPLIT, RULES, grouping_of
-from discrim.estimators.pair_refinement import Floats, Indices, Pair, Refinement, Rule, refinement
+from discrim.estimators.pair_refinement import (
+    MAX_FEATURES_TO_SPLIT,
+    RULES,
+    Floats,
+    Indices,
+    Pair,
+    Rule,
+    grouping_of,
+    refinement,
+)
 from discrim.tables.check_parameters import (
     FLAG,
     NOTHING,
@@ -216,25 +224,33 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
     def _publish(self) -> None:
         """Set the public attributes from the refinements."""
         pairs, d = self.refinements_, self.n_features_in_
-        initial = [p.standard.undone(p.initial.weights, p.initial.intercept) for p in pairs]
-        final = [p.standard.undone(p.refined.weights, p.refined.intercept) for p in pairs]
-        if self.fallback:
-            final = [new if p.accepted else old for p, old, new in zip(pairs, initial, final, strict=True)]
-        self.initial_coef_, self.initial_intercept_ = _stacked(initial)
-        self.coef_, self.intercept_ = _stacked(final)
+        initial = [p.standard.undone(p.initial) for p in pairs]
+        final = [p.standard.undone(p.refined if p.accepted or not self.fallback else p.initial) for p in pairs]
+        self.initial_coef_, self.initial_intercept_ = (np.array(column) for column in zip(*initial, strict=True))
+        self.coef_, self.intercept_ = (np.array(column) for column in zip(*final, strict=True))
         if not all(np.isfinite(one).all() for one in (self.initial_coef_, self.coef_, self.intercept_)):
             raise ValueError(
                 "X must be in larger units; got columns so small that the coefficients exceed the largest float64. "
                 "Scale the columns first, e.g. with StandardScaler."
             )
-        self.groups_ = _of_pairs([p.groups for p in pairs])
-        self.rule_ = _of_pairs([p.rule for p in pairs])
-        self.n_iter_ = _of_pairs([p.n_iter for p in pairs])
-        self.margin_initial_ = _of_pairs([p.initial.margin for p in pairs])
-        self.margin_ = _of_pairs([p.refined.margin for p in pairs])
-        self.accepted_ = _of_pairs([p.accepted for p in pairs])
-        self.dropped_features_ = _of_pairs([np.setdiff1d(np.arange(d), p.standard.features) for p in pairs])
-        _warn_of_lost_features(pairs)
+        found: dict[str, list[Any]] = {
+            "groups_": [p.groups for p in pairs],
+            "rule_": [p.rule for p in pairs],
+            "n_iter_": [p.n_iter for p in pairs],
+            "margin_initial_": [p.initial.margin for p in pairs],
+            "margin_": [p.refined.margin for p in pairs],
+            "accepted_": [p.accepted for p in pairs],
+            "dropped_features_": [np.setdiff1d(np.arange(d), p.standard.features) for p in pairs],
+        }
+        self.__dict__.update({name: values[0] if len(pairs) == 1 else values for name, values in found.items()})
+        lost = sorted({int(feature) for p in pairs for feature in p.standard.lost})
+        if lost:
+            named = ", ".join(str(feature) for feature in lost[:10]) + (", …" if len(lost) > 10 else "")
+            warn(
+                f"{len(lost)} feature(s) are dropped because they are constant in the reference class, although they "
+                f"vary in the other class and may be the best ones: {named}. Pass constant_features='scale' to keep "
+                "them.",
+            )
         if any(p.n_iter >= self.max_iter for p in pairs):
             warn(
                 f"The linear SVM stopped after max_iter={self.max_iter} steps, before it reached tol={self.tol}. "
@@ -264,24 +280,6 @@ def _votes(values: Floats, n_classes: int) -> Floats:
             votes[:, label] += (value > 0) | ((value == 0) & (label == low))
             confidence[:, label] += value
     return votes + confidence / (2 * (np.abs(confidence) + 1))
-
-
-def _stacked(hyperplanes: list[tuple[Floats, float]]) -> tuple[Floats, Floats]:
-    return np.array([coef for coef, _ in hyperplanes]), np.array([intercept for _, intercept in hyperplanes])
-
-
-def _of_pairs(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else values
-
-
-def _warn_of_lost_features(pairs: list[Refinement]) -> None:
-    lost = sorted({int(feature) for pair in pairs for feature in pair.standard.lost})
-    if lost:
-        named = ", ".join(str(feature) for feature in lost[:10]) + (", …" if len(lost) > 10 else "")
-        warn(
-            f"{len(lost)} feature(s) are dropped because they are constant in the reference class, although they vary "
-            f"in the other class and may be the best ones: {named}. Pass constant_features='scale' to keep them.",
-        )
 
 
 def _refuse_sparse(X: Any) -> None:

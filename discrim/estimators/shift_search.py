@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,12 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import InputTags, check_random_state, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from discrim.core.svm.identical_rows import equal_rows
+from discrim.core.row_hash import equal_rows
 from discrim.core.svm.shift import Shift, margin_shift
 from discrim.estimators.fitting import numpy_as_the_caller_has_it
 from discrim.estimators.margin_pca import ShiftedPCA
 from discrim.estimators.pca import PCA
-from discrim.tables.check_parameters import named, require, require_transformer
+from discrim.tables.check_parameters import is_number, named, require, require_transformer
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import require_representable
 
@@ -79,7 +80,12 @@ def _trained(extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: S
                 "(after an embedding: embedding=make_pipeline(RBFSampler(), MinMaxScaler(clip=True)))."
             )
         X = X if shift == 0 else np.maximum(X, 0)
-    labels, taken = _labels(extractor, rows, classes)
+    # labels if every row has one; only the labelled rows for an extractor that requires labels
+    known: Any = rows.codes < len(classes)
+    taken: Any = slice(None)
+    labels = classes[rows.codes] if known.all() else None
+    if labels is None and get_tags(extractor).target_tags.required:
+        labels, taken = classes[rows.codes[known]], known
     weights = None if rows.weights is None else rows.weights[taken]
     X = X[taken]
     with numpy_as_the_caller_has_it():
@@ -88,16 +94,6 @@ def _trained(extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: S
         if has_fit_parameter(extractor, "sample_weight"):
             return clone(extractor).fit(X, labels, sample_weight=weights)
         return clone(extractor).fit(*_repeated(X, labels, weights, type(extractor).__name__))
-
-
-def _labels(extractor: Any, rows: LabelledRows, classes: NDArray[Any]) -> tuple[NDArray[Any] | None, Any]:
-    """Return labels if every row has one, and the rows to use: labelled ones for an extractor that requires labels."""
-    known = rows.codes < len(classes)
-    if known.all():
-        return classes[rows.codes], slice(None)
-    if get_tags(extractor).target_tags.required:
-        return classes[rows.codes[known]], known
-    return None, slice(None)
 
 
 def _repeated(X: Any, labels: Any, weights: NDArray[np.float64], extractor: str) -> tuple[Any, Any]:
@@ -125,14 +121,20 @@ def held_out_accuracies(
     right, total = np.zeros(len(SHIFTS)), 0.0
     unlabelled = np.flatnonzero(rows.codes == len(classes))
     for training, test in _splits(rows, classes, cv, random_state):
-        _require_rows_on_both_sides(training, test)
+        if not len(training) or not len(test):
+            raise ValueError(
+                f"cv must have labelled training and test rows in every split; got {len(training)} labelled training "
+                f"rows and {len(test)} labelled test rows."
+            )
         present = np.unique(rows.codes[training])
         if len(present) < 2:
             raise ValueError(
                 "cv must have training rows of at least two classes in every split; got a split with class "
                 f"{classes[present].tolist()[0]!r} only. Pass other splits."
             )
-        part = _part(rows, np.concatenate([training, unlabelled]), present)
+        part = rows.select(np.concatenate([training, unlabelled]))
+        codes = np.searchsorted(present, part.codes)  # renumbered, so that no class is empty
+        part = replace(part, codes=codes, classes=np.arange(codes.max() + 1))
         found = margin_shift(part, len(present), **svm)
         fitted = trained_extractors(extractor, part, classes[present], found, SHIFTS)
         right += [_weight_right(one, rows, training, test) for one in fitted]
@@ -152,7 +154,13 @@ def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: An
     """Yield (training, test) numbers of labelled rows; folds are shuffled only if there is a seed."""
     labelled = np.flatnonzero(rows.codes < len(classes))
     codes = rows.codes[labelled]
-    _require_splitter(cv)
+    if isinstance(cv, str) or not (
+        (is_number(cv, (int, np.integer)) and cv >= 2) or hasattr(cv, "split") or isinstance(cv, Iterable)
+    ):
+        raise ValueError(
+            "cv must be a number of folds ≥ 2, a splitter such as StratifiedShuffleSplit(1), or pairs of arrays of row "
+            f"numbers (training, test); got {cv!r}."
+        )
     if isinstance(cv, (int, np.integer)):
         sizes = np.bincount(codes)
         if sizes.min() < 2:
@@ -164,40 +172,13 @@ def _splits(rows: LabelledRows, classes: NDArray[Any], cv: Any, random_state: An
         shuffle = random_state is not None
         cv = StratifiedKFold(min(int(cv), int(sizes.min())), shuffle=shuffle, random_state=random_state)
     if not hasattr(cv, "split"):  # pairs of row numbers of the original table
-        yield from ((_labelled_rows(rows, a, labelled), _labelled_rows(rows, b, labelled)) for a, b in cv)
+        original = labelled if rows.numbers is None else rows.numbers[labelled]
+        for pair in cv:
+            training, test = (labelled[np.isin(original, np.asarray(numbers))] for numbers in pair)
+            yield training, test
         return
     for training, test in cv.split(np.zeros(len(codes)), codes):
         yield labelled[training], labelled[test]
-
-
-def _require_splitter(cv: Any) -> None:
-    is_count = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool) and cv >= 2
-    if not (is_count or hasattr(cv, "split") or isinstance(cv, Iterable)) or isinstance(cv, str):
-        raise ValueError(
-            "cv must be a number of folds ≥ 2, a splitter such as StratifiedShuffleSplit(1), or pairs of arrays of row "
-            f"numbers (training, test); got {cv!r}."
-        )
-
-
-def _require_rows_on_both_sides(training: Rows, test: Rows) -> None:
-    if not len(training) or not len(test):
-        raise ValueError(
-            f"cv must have labelled training and test rows in every split; got {len(training)} labelled training rows "
-            f"and {len(test)} labelled test rows."
-        )
-
-
-def _labelled_rows(rows: LabelledRows, numbers: Any, labelled: Rows) -> Rows:
-    """Return the positions of labelled rows among numbered rows of the original table."""
-    original = labelled if rows.numbers is None else rows.numbers[labelled]
-    return labelled[np.isin(original, np.asarray(numbers))]
-
-
-def _part(rows: LabelledRows, index: Rows, present: Rows) -> LabelledRows:
-    """Return some of the rows, with renumbered classes so that none is empty."""
-    codes = np.searchsorted(present, rows.codes[index])
-    weights = None if rows.weights is None else rows.weights[index]
-    return LabelledRows(rows.X[index], codes, np.arange(codes.max() + 1), weights)
 
 
 def _weight_right(fitted: Any, rows: LabelledRows, training: Rows, test: Rows) -> float:
@@ -233,13 +214,21 @@ MAX_ROWS = 1000  # rows between which distances are computed; larger tables are 
 
 def fitted_embedding(embedding: Any, X: Any, weights: NDArray[np.float64] | None, random_state: Any) -> Any:
     """Return a fitted copy of the given transformer, or the named one with a width that suits the rows."""
-    _require_finite_squares(X)
+    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
+    limit = LARGEST_SINGLE if X.dtype == np.float32 else LARGEST
+    if largest > limit:
+        raise ValueError(
+            f"X must hold numbers up to {limit:g} for an embedding, which squares them; got {largest:.1e}. Scale the "
+            "columns first, e.g. with StandardScaler."
+        )
     if not isinstance(embedding, str):
         return clone(embedding).fit(X)
     gamma = 1.0 / median_square_distance(X, weights, random_state)
     if embedding == "rff":
         return RBFSampler(gamma=gamma, n_components=N_FEATURES, random_state=random_state).fit(X)
-    sample = X[np.sort(_equal(X).first)]  # a repeated row adds nothing to the sample
+    sample = X[
+        np.sort(equal_rows(X, np.zeros(X.shape[0], dtype=np.intp)).first)
+    ]  # a repeated row adds nothing to the sample
     digits = np.finfo(X.dtype)
     if gamma * float(digits.tiny) > digits.eps:  # squares of distances this small lose digits, and gamma may overflow
         sample = sample.astype(np.float64)
@@ -254,16 +243,6 @@ def require_embedding(embedding: Any) -> None:
         require_transformer("embedding", embedding)
 
 
-def _require_finite_squares(X: Any) -> None:
-    largest = float(np.abs(X.data if sp.issparse(X) else X).max(initial=0.0))
-    limit = LARGEST_SINGLE if X.dtype == np.float32 else LARGEST
-    if largest > limit:
-        raise ValueError(
-            f"X must hold numbers up to {limit:g} for an embedding, which squares them; got {largest:.1e}. Scale the "
-            "columns first, e.g. with StandardScaler."
-        )
-
-
 def embedded(embedding: Any, X: Any) -> Any:
     """Return the features of the rows by a fitted embedding; equal rows get exactly equal features.
 
@@ -272,13 +251,8 @@ def embedded(embedding: Any, X: Any) -> Any:
     """
     features = embedding.transform(X)
     features = features.tocsr() if sp.issparse(features) else np.asarray(features)
-    groups = _equal(X)
+    groups = equal_rows(X, np.zeros(X.shape[0], dtype=np.intp))
     return features if len(groups.first) == X.shape[0] else features[groups.first[groups.group]]
-
-
-def _equal(X: Any) -> Any:
-    """Return groups of equal rows."""
-    return equal_rows(X, np.zeros(X.shape[0], dtype=np.intp))
 
 
 def median_square_distance(X: Any, weights: NDArray[np.float64] | None = None, random_state: Any = None) -> float:

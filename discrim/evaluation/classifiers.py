@@ -38,7 +38,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
+from discrim.estimators.classifiers import KernelNaiveBayes
 from discrim.estimators.lda import FisherLDA
 
 SCALES = ("standard", "range", "none")

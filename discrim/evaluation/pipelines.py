@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from discrim.estimators.linear_map import LinearMap
+from discrim.estimators.pipeline import LinearMap
 from discrim.estimators.predictor import Predictor
 from discrim.evaluation.classifiers import CLASSIFIERS, named, preprocessing
 from discrim.evaluation.methods import METHODS

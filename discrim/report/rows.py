@@ -10,7 +10,7 @@ It has no unit and does not see directions in which the means agree, so that mar
 components can stand side by side: the narrower, the better the classes are kept apart. (Distances to single rows do not
 have this: among few components the nearest row is always close.) It is linear in x, so many or sparse rows cost little.
 
-Rows that do not fit a linear model are drawn by Hotelling's T² and the squared residual (`core/row_limits.py`).
+Rows that do not fit a linear model are drawn by Hotelling's T² and the squared residual (`estimators/predictor.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discrim.core.row_limits import RowLimits
+from discrim.estimators.predictor import RowLimits
 from discrim.report.chart import Axis, Chart, Mark, texts_apart
 from discrim.report.drawing import Display
 from discrim.report.fitted import Array, Codes, class_codes, name_of, rows_seen, sampled, scores_of

@@ -8,12 +8,17 @@ from scipy.optimize import minimize
 
 from discrim.core.class_places import (
     class_places,
-    cost_of_order,
     energy,
     on_principal_axes,
     similarity,
     simplex,
 )
+
+
+def cost_of_order(order, S):
+    """Σ_{a<b} S_ab |rank_a − rank_b|."""
+    ranks = np.argsort(order)
+    return (S * np.abs(ranks[:, None] - ranks)).sum() / 2
 
 
 def confusions_of(n_classes, seed=0):

@@ -7,8 +7,18 @@ from hypothesis import strategies as st
 from memory import peak_of
 from scipy import sparse
 
-from discrim.core import enemy_search
-from discrim.core.enemies import enemy_pairs, nearest_enemies
+from discrim.core import enemies as enemy_search
+from discrim.core.enemies import enemy_pairs, search_enemies
+
+
+def nearest_enemies(X, codes, n_classes, *, enemies="each"):
+    """Return the lowest of each row's nearest enemies in each other class, or in any; −1 if there is none."""
+    nearest = np.full((len(codes), n_classes if enemies == "each" else 1), -1)
+    for found in search_enemies(X, codes, n_classes, each=enemies == "each"):
+        slot = codes[found.enemy] if enemies == "each" else np.zeros(len(found.enemy), dtype=int)
+        order = np.lexsort((found.enemy, found.D, slot, found.finder))[::-1]  # the nearest and lowest is written last
+        nearest[found.finder[order], slot[order]] = found.enemy[order]
+    return nearest
 
 
 def distances(X):

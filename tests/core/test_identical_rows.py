@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discrim.core.svm.identical_rows import _grouped, equal_rows
+from discrim.core.row_hash import _grouped, equal_rows
 
 
 def literal_groups(X, codes):

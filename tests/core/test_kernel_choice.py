@@ -6,8 +6,7 @@ import pytest
 from discrim import PosteriorMap
 from discrim.core import kernel_choice
 from discrim.core.cross_validation import Folds, best_temperature, splits_of
-from discrim.core.kernel_choice import RIDGES, Candidate, FeatureSpaces, HeldOutScores, best_choice
-from discrim.core.kernel_rule import PosteriorRule
+from discrim.core.kernel_choice import RIDGES, Candidate, FeatureSpaces, HeldOutScores, PosteriorRule, best_choice
 from discrim.core.landmarks import relevance
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.posterior_rule import choose_kernel
@@ -80,7 +79,7 @@ def test_repeatedly_held_out_rows_do_not_narrow_the_standard_error(rng):
 def test_blocks_of_rows_add_up_and_spaces_that_share_distances_are_those_alone(candidates, monkeypatch):
     rng = np.random.default_rng(0)
     rows = LabelledRows(rng.standard_normal((40, 3)), np.arange(40) % 2, np.arange(2), rng.uniform(1, 2, 40))
-    spaces = FeatureSpaces.of(candidates, rows, rows.X[:10])
+    spaces = FeatureSpaces.of(candidates, rows.X[:10], None)
     monkeypatch.setattr(kernel_choice, "block_slices", lambda *_: (slice(a, a + 15) for a in range(0, 40, 15)))
     for space, features, moments in zip(spaces.spaces, spaces.features(rows.X), spaces.moments(rows), strict=True):
         np.testing.assert_allclose(features, space.features(rows.X))
@@ -112,7 +111,7 @@ def test_refined_columns_find_a_signal_among_much_noise(monkeypatch):
     scales = model._rule.kernel.scales
     assert scales.max() == 1
     assert scales[:4].min() > 2 * scales[4:].max()
-    monkeypatch.setattr("discrim.core.posterior_rule.refined_candidate", lambda *_: None)
+    monkeypatch.setattr("discrim.core.posterior_rule.REFINED_COLUMNS", 10**9)
     plain = PosteriorMap(1, classifier="rule").fit(X, y)
     assert model.score(new, truth) > plain.score(new, truth) + 0.03
     assert model.held_out_score_ == pytest.approx(model.score(new, truth), abs=0.05)
@@ -147,7 +146,7 @@ def test_refined_scales_are_the_mean_gradients_of_a_rule_in_any_unit(rng):
     found = kernel_choice.column_scales(candidate, rows, X[:80])
     scales = np.sqrt(relevance(rows))
     for _ in range(kernel_choice.ROUNDS):
-        spaces = FeatureSpaces.with_scales([candidate], X[:80], scales)
+        spaces = FeatureSpaces.of([candidate], X[:80], scales)
         rule = PosteriorRule.from_features(spaces.spaces[0], spaces.moments(rows)[0], 0.1)
         odds = lambda at, rule=rule: np.diff(rule.scores(at), axis=1)[:, 0]  # noqa: E731
         steps = 1e-5 * np.eye(24)

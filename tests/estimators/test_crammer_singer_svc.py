@@ -14,7 +14,7 @@ from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from discrim.estimators.svc import CrammerSingerSVC
+from discrim.estimators.classifiers import CrammerSingerSVC
 
 OPTIONS = [{}, {"fit_intercept": False, "class_weight": "balanced", "warm_start": True}]
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)

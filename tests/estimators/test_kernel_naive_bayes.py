@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils.estimator_checks import check_estimator
 
-from discrim.estimators.kernel_naive_bayes import KernelNaiveBayes
+from discrim.estimators.classifiers import KernelNaiveBayes
 
 
 def literal_log_probabilities(X, y, points):

@@ -11,16 +11,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from discrim import HashKFold, PosteriorMap, Statistics, fit_parts, load, save
-from discrim.core import landmark_rule
-from discrim.estimators import map_statistics, posterior_map
+from discrim.core import posterior_rule
+from discrim.estimators import map_statistics
 
 
 @pytest.fixture
 def few_rows_are_many(monkeypatch):
-    for module in (posterior_map, landmark_rule):
+    for module in (map_statistics, posterior_rule):
         monkeypatch.setattr(module, "LARGE_ROWS", 300)
     monkeypatch.setattr(map_statistics, "SAMPLE_ROWS", 200)
-    monkeypatch.setattr(landmark_rule, "FINAL_LANDMARKS", 50)
+    monkeypatch.setattr(posterior_rule, "FINAL_LANDMARKS", 50)
 
 
 def rings(n, seed=0, classes=4):
@@ -110,7 +110,7 @@ def test_few_distinct_rows_need_no_landmarks_chosen_by_hand(monkeypatch, sharpne
     model = PosteriorMap(2, kernel="rbf", kernel_params={"gamma": 0.5}, sharpness=sharpness, cv=HashKFold(5))
     whole = clone(model).fit(X, y)
     by_hand = model.choose_landmarks(model.statistics(X, y)).fit_statistics(model.statistics(X, y))
-    monkeypatch.setattr(posterior_map, "LARGE_ROWS", 500)  # of which fewer are distinct
+    monkeypatch.setattr(map_statistics, "LARGE_ROWS", 500)  # of which fewer are distinct
     repeated = clone(model).fit(X, y)
     for found in (by_hand, repeated):
         np.testing.assert_allclose(found.predict_proba(X), whole.predict_proba(X), atol=1e-9)
@@ -170,13 +170,13 @@ def test_held_out_positions_are_of_rules_without_the_row(monkeypatch, rng):
     model = PosteriorMap(2, kernel="rbf").fit(X, y)
     moved = np.abs(model.transform_held_out(X) - model.transform(X)).max(axis=1) > 1e-6
     assert 150 < moved.sum() <= 200
-    monkeypatch.setattr(landmark_rule, "SCORED_ROWS", 60)
+    monkeypatch.setattr(posterior_rule, "SCORED_ROWS", 60)
     fewer = PosteriorMap(2, kernel="rbf").fit(X, y)
     assert (np.abs(fewer.transform_held_out(X) - fewer.transform(X)).max(axis=1) > 1e-6).sum() < 120
 
 
 def test_the_number_of_landmarks_grows_with_the_rows():
-    count = landmark_rule.landmark_count
+    count = posterior_rule.landmark_count
     assert [count(n, None, 5, 2**33) for n in (6_000, 20_000, 60_000)] == [1_000, 2_000, 4_000]
     assert count(60_000, 700, 5, 2**33) == 700
     assert count(60_000, None, 5, 8 * 9 * 500**2) == 500

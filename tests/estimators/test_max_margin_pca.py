@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
-from discrim.core.max_margin import MaxMarginProblem, state_sequence
 from discrim.core.svm.shift import UnitRows
+from discrim.estimators.max_margin import MaxMarginProblem
 from discrim.tables.rows import LabelledRows
 
 TABLES = {
@@ -80,7 +80,7 @@ def test_the_answer_satisfies_the_papers_equations(table):
     X, y = labelled(*shape, seed=4)
     problem, k = problem_of(X, y, 0.3), shape[2] - 1
     W = PCA(k).fit(X).components_
-    *_, state = state_sequence(problem, problem.state_at(W, np.zeros((shape[2], k))), tol=1e-15, max_iter=400)
+    state = problem.descent(W, np.zeros((shape[2], k)), tol=1e-15, max_iter=400)[-1]
     duals = problem._duals(state.shares)
     assert ((state.shares >= 0) & (state.shares <= 1 + 1e-12)).all()
     np.testing.assert_allclose(state.latent, 0.5 * (state.projections + duals @ state.class_coef), atol=1e-12)
@@ -156,9 +156,8 @@ def test_the_better_of_two_starts_is_kept():
     problem, shift = problem_of(X, y, 1.0), MaxMarginShift(PCA(1), sigma2=1.0).fit(X, y)
     ends = []
     for W in (PCA(1).fit(X).components_, shift.components_):
-        start = problem.state_at(W, 2 * shift.dual_coef_.T @ problem.rows.project(W))
-        *_, last = state_sequence(problem, start, tol=1e-9, max_iter=500)
-        ends.append(last.objective)
+        of_rows = 2 * shift.dual_coef_.T @ problem.rows.project(W)
+        ends.append(problem.descent(W, of_rows, tol=1e-9, max_iter=500)[-1].objective)
     assert ends[1] < 0.9 * ends[0]
     assert MaxMarginPCA(1).fit(X, y).objective_ == pytest.approx(ends[1], rel=1e-6)
 

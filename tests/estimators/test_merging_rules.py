@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from discrim.estimators import merging_rules
-from discrim.estimators.merging_rules import (
+from discrim.estimators import pair_refinement
+from discrim.estimators.pair_refinement import (
     MERGED_SET,
     RULES,
     Terms,
@@ -15,9 +15,7 @@ from discrim.estimators.merging_rules import (
     groupings,
     groups_of,
     merged,
-    merged_pairs,
     one_merged,
-    two_group_splits,
 )
 
 
@@ -97,7 +95,7 @@ WRITTEN_OUT = {
 @pytest.mark.parametrize("columns_at_once", [2, 64])
 @pytest.mark.parametrize("rule", MERGED_SET)
 def test_rule_is_its_definition_written_out(rule, columns_at_once, monkeypatch):
-    monkeypatch.setattr(merging_rules, "COLUMNS_AT_ONCE", columns_at_once)
+    monkeypatch.setattr(pair_refinement, "COLUMNS_AT_ONCE", columns_at_once)
     sizes = set()
     for seed in range(40):
         terms = random_terms(seed)
@@ -152,10 +150,11 @@ def test_discriminant_without_spread(unit):
 
 def test_splits_and_pairs_are_all_there_are():
     for d in range(2, 8):
-        splits = {frozenset(map(frozenset, groups_of(g, np.arange(d)))) for g in two_group_splits(d)}
+        terms = random_terms(0, d=d)
+        splits = {frozenset(map(frozenset, groups_of(g, np.arange(d)))) for g in groupings("exhaustive-splits", terms)}
         assert len(splits) == 2 ** (d - 1) - 1
         assert all(len(split) == 2 and frozenset().union(*split) == set(range(d)) for split in splits)
-        pairs = [groups_of(g, np.arange(d)) for g in merged_pairs(d)]
+        pairs = [groups_of(g, np.arange(d)) for g in groupings("exhaustive-pairs", terms)]
         assert {frozenset(groups[0]) for groups in pairs} == set(map(frozenset, itertools.combinations(range(d), 2)))
         assert all(len(groups) == d - 1 for groups in pairs)
 

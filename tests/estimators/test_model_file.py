@@ -39,7 +39,7 @@ from discrim import (
     RegularizedLDA,
     classifier_states,
 )
-from discrim.estimators.linear_map import LinearMap
+from discrim.estimators.pipeline import LinearMap
 from discrim.evaluation.classifiers import CLASSIFIERS, IMPUTATIONS, preprocessing
 from discrim.evaluation.methods import METHODS
 from discrim.model_file import FORMAT, ModelFileError, about, load, save

@@ -341,9 +341,9 @@ def test_many_rows_choose_on_some_and_train_on_all(monkeypatch):
     monkeypatch.setattr(
         posterior_rule,
         "held_out_scores",
-        lambda folds, coordinates, priorities, candidates, most: (
+        lambda folds, priorities, candidates, most: (
             seen.append((folds.points.shape[0], len(candidates), most, np.bincount(folds.points.codes).tolist()))
-            or original(folds, coordinates, priorities, candidates, most)
+            or original(folds, priorities, candidates, most)
         ),
     )
     model = PosteriorMap(2).fit(X, y)
@@ -354,7 +354,7 @@ def test_many_rows_choose_on_some_and_train_on_all(monkeypatch):
 
 
 def test_a_table_too_large_for_its_own_statistics_is_seen_from_landmarks(monkeypatch):
-    monkeypatch.setattr(posterior_rule, "EXACT_SIDE", 20)
+    monkeypatch.setattr("discrim.estimators.map_statistics.EXACT_SIDE", 20)
     X, y = labelled(60, 25, seed=2)
     model = PosteriorMap(2, kernel="linear").fit(X, y)
     assert (model.kernel_.name, model.kernel_.n_landmarks) == ("linear", 60)

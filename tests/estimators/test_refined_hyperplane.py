@@ -20,8 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from discrim.estimators import pair_refinement
-from discrim.estimators.merging_rules import MERGED_SET, RULES
-from discrim.estimators.pair_refinement import best_intercept
+from discrim.estimators.pair_refinement import MERGED_SET, RULES, best_intercept
 from discrim.estimators.refined_hyperplane import RefinedHyperplane
 from discrim.evaluation.protocol import named_protocol
 

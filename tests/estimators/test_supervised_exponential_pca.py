@@ -8,7 +8,7 @@ from samples import labelled
 from sklearn.exceptions import ConvergenceWarning
 
 from discrim import PCA, SupervisedExponentialPCA
-from discrim.core.joint_factors import SharedFactors, minimise_factors, nearest_feasible
+from discrim.core.factors import SharedFactors, minimise_factors, nearest_feasible
 from discrim.estimators import factor_models as supervised_exponential_pca
 
 

@@ -7,7 +7,7 @@ from geometry import largest_angle
 from samples import labelled
 
 from discrim import SupervisedProbabilisticPCA
-from discrim.core import joint_factors
+from discrim.core import factors
 
 
 def em(X, U, k, steps, seed=0):
@@ -68,13 +68,13 @@ def test_labels_that_follow_from_the_rows_meet_the_floor():
     fitted = SupervisedProbabilisticPCA(2).fit(X, y)
     assert np.isfinite(fitted.log_likelihood_)
     mean_square = np.mean(literal.label_contrasts(y) ** 2)
-    assert fitted.label_noise_variance_ >= joint_factors.MIN_NOISE * mean_square * (1 - 1e-12)
+    assert fitted.label_noise_variance_ >= factors.MIN_NOISE * mean_square * (1 - 1e-12)
 
 
 def test_many_columns_by_products(monkeypatch):
     X, y = labelled(200, 40, 3)
     wanted = SupervisedProbabilisticPCA(2).fit(X, y)
-    monkeypatch.setattr(joint_factors, "MANY", 20)
+    monkeypatch.setattr(factors, "MANY", 20)
     found = SupervisedProbabilisticPCA(2).fit(X, y)
     np.testing.assert_allclose(found.components_, wanted.components_, atol=1e-8)
 
@@ -86,9 +86,9 @@ def test_the_slope_is_that_of_the_deviance_on_either_side_of_the_floors(log_s, k
     joint = rng.standard_normal((6, 4)) * [2, 1, 1e-2, 1e-4]
     full = joint @ joint.T  # of four rows and two labels, the least variances next to none
     values, vectors = np.linalg.eigh(full[:4, :4])
-    covariance = joint_factors.JointCovariance(values, vectors.T @ full[:4, 4:], full[4:, 4:])
-    low, at, high = (joint_factors.JointFactors.at(covariance, log_s + step, k) for step in (-1e-5, 0, 1e-5))
+    covariance = factors.JointCovariance(values, vectors.T @ full[:4, 4:], full[4:, 4:])
+    low, at, high = (factors.JointFactors.at(covariance, log_s + step, k) for step in (-1e-5, 0, 1e-5))
     assert (high.deviance - low.deviance) / 2e-5 == pytest.approx(at.slope, rel=1e-3, abs=1e-5)
     if (log_s, k) == (9.0, 3):  # the floor of the labels is active
-        floor = joint_factors.MIN_NOISE * np.trace(full[4:, 4:]) / 2
+        floor = factors.MIN_NOISE * np.trace(full[4:, 4:]) / 2
         assert at.noise / at.s**2 == pytest.approx(floor)

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, PLSDA, MonitoringDisplay, RegularizedLDA
-from discrim.core.row_limits import spe_limit, t2_limit
+from discrim.estimators.predictor import spe_limit, t2_limit
 from discrim.report.rows import MonitoringValues
 
 pytest.importorskip("matplotlib").use("Agg")

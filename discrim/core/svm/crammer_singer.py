@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from discrim.core.row_hash import Groups, equal_rows
 from discrim.core.svm.crammer_singer_descent import Descent, DualProblem, Table, round_duals
-from discrim.core.svm.identical_rows import Groups, equal_rows
 from discrim.warn_once import warn
 
 Floats = NDArray[np.float64]
@@ -75,8 +75,7 @@ def solve_crammer_singer(
     groups = equal_rows(table.X, codes)
     rows, group_bound = groups.first, np.bincount(groups.group, bound).astype(np.float64)
     problem = DualProblem.of(table, rows, codes[rows], group_bound, offset, scale, fit_intercept)
-    _require_finite_squares(problem.square, rows)
-    _require_finite_objective(problem.square, bound, C)
+    _require_finite_objective(problem.square, rows, bound, C)
     descent = Descent(problem, n_classes, check_random_state(random_state).randint(1, 2**31 - 1))
     if warm_start is not None:
         descent.start_from(_feasible_start(warm_start, groups, problem))
@@ -94,7 +93,12 @@ def solve_crammer_singer(
         state.is_within(tol),
     )
     if not solution.converged:
-        _warn_of_gap(solution, tol)
+        warn(
+            f"The SVM stopped after {solution.n_iter} passes with a relative duality gap of {solution.gap:.1e}, above "
+            f"tol={tol:g}; its objective may exceed the minimum by that fraction. Bring the features to one scale "
+            "(e.g. StandardScaler), lower C, raise max_iter, or raise tol.",
+            ConvergenceWarning,
+        )
     return solution
 
 
@@ -112,17 +116,14 @@ def _feasible_start(given: Floats, groups: Groups, problem: DualProblem) -> Floa
     return alpha
 
 
-def _require_finite_squares(square: Floats, rows: NDArray[np.intp]) -> None:
+def _require_finite_objective(square: Floats, rows: NDArray[np.intp], bound: Floats, C: float) -> None:
+    """Raise if a squared length, or the bound (Σ_n C_n‖x_n‖)² on the objective, is not a finite number."""
     if not np.isfinite(square).all():
         at = int(np.argmax(~np.isfinite(square)))
         raise ValueError(
             f"X must be finite with squares below 1e308; the squared length of row {rows[at]} is {square[at]}. Drop or "
             "fill in NaN, infinity and values above 1e150, or scale X first."
         )
-
-
-def _require_finite_objective(square: Floats, bound: Floats, C: float) -> None:
-    """Raise if the bound (Σ_n C_n‖x_n‖)² on the objective is not a finite number."""
     with np.errstate(over="ignore"):
         largest = np.square(np.sqrt(square.max(initial=0.0)) * bound.sum())
     if not np.isfinite(largest):
@@ -130,12 +131,3 @@ def _require_finite_objective(square: Floats, bound: Floats, C: float) -> None:
             f"C must be smaller for rows of length {np.sqrt(square.max()):.1e}; got {C:g}: the objective may overflow. "
             "Lower C, or divide X by its largest value."
         )
-
-
-def _warn_of_gap(solution: CrammerSinger, tol: float) -> None:
-    warn(
-        f"The SVM stopped after {solution.n_iter} passes with a relative duality gap of {solution.gap:.1e}, above "
-        f"tol={tol:g}; its objective may exceed the minimum by that fraction. Bring the features to one scale (e.g. "
-        "StandardScaler), lower C, raise max_iter, or raise tol.",
-        ConvergenceWarning,
-    )

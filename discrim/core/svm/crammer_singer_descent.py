@@ -84,11 +84,6 @@ class Table(NamedTuple):
         step = max(1, BLOCK // self.width)
         return [slice(start, start + step) for start in range(0, len(rows), step)]
 
-    def no_weights(self, n_classes: int) -> Floats:
-        if self.is_sparse:
-            return _aligned_zeros(self.X.shape[1], -(-n_classes // LANES) * LANES)
-        return np.zeros((n_classes, self.X.shape[1]))
-
     def class_major(self, weights: Floats, n_classes: int) -> Floats:
         """Return weights as (classes × features)."""
         return weights[:, :n_classes].T if self.is_sparse else weights
@@ -111,13 +106,6 @@ class Table(NamedTuple):
             return
         for part in self.parts(rows):
             out += steps[part].T @ self.X[rows[part]]
-
-
-def _aligned_zeros(n_rows: int, n_columns: int) -> Floats:
-    """Return zeros aligned to a cache line, so each row touches as few lines as possible."""
-    padded = np.zeros(n_rows * n_columns + LINE)
-    start = -padded.ctypes.data // padded.itemsize % LINE
-    return padded[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -185,7 +173,13 @@ class Weights(NamedTuple):
 
     @classmethod
     def none(cls, table: Table, n_classes: int) -> Weights:
-        return cls(table.no_weights(n_classes), np.zeros(n_classes), np.zeros(n_classes))
+        n_features, padded = table.X.shape[1], -(-n_classes // LANES) * LANES
+        weights = np.zeros((n_classes, n_features))
+        if table.is_sparse:  # aligned to a cache line, so each feature touches as few lines as possible
+            values = np.zeros(n_features * padded + LINE)
+            start = -values.ctypes.data // values.itemsize % LINE
+            weights = values[start : start + n_features * padded].reshape(n_features, padded)
+        return cls(weights, np.zeros(n_classes), np.zeros(n_classes))
 
     def set_from(self, problem: DualProblem, steps: Floats) -> None:
         """Set the weights to the sums of these steps over the rows."""
@@ -274,7 +268,10 @@ class Descent:
         self.n_open = len(self.order)
         self._sweep_open_rows(np.inf, 0)
         self.order[: self.n_open].sort()
-        total, half = float(self.A[self.own].sum()), 0.5 * self._square()
+        table, totals, offset = self.weights
+        plain = float(np.vdot(table, table)) - 2 * float(totals @ offset)
+        square = self.problem.unit * plain + self.problem.constant * float(totals @ totals)  # ‖η‖² with intercepts
+        total, half = float(self.A[self.own].sum()), 0.5 * square
         gap, loss = self.gaps.sum(axis=1)
         return State(half + loss, total - half, gap)
 
@@ -289,12 +286,6 @@ class Descent:
             *known, *changed, self.n_open, self.seed, self.buffers, self.gaps, goal, max_sweeps
         )
         return results
-
-    def _square(self) -> float:
-        """Compute ‖η‖² including the intercepts."""
-        table, totals, offset = self.weights
-        plain = float(np.vdot(table, table)) - 2 * float(totals @ offset)
-        return self.problem.unit * plain + self.problem.constant * float(totals @ totals)
 
     def _round(self, goal: float, max_iter: int) -> None:
         """Alternate sweeps and face solves until the gap reaches the goal or all rows must be evaluated again."""
@@ -348,8 +339,12 @@ class Face:
         self.problem, self.free, self.A, self.upper, self.weights = problem, free, A, upper, weights
         self.shares = free / free.sum(axis=1)[:, None]
         self.image = Weights.none(problem.table, A.shape[1])
-        self.differences = Differences.of(free)
-        self.gram = problem.gram() if len(self.differences.row) <= DIRECT else None
+        # coordinates: for each row all free duals except the first, which moves against them
+        first, others = free.argmax(axis=1), free.copy()
+        others[np.arange(len(free)), first] = False
+        self.row, self.y = np.nonzero(others)
+        self.first = first[self.row]
+        self.gram = problem.gram() if len(self.row) <= DIRECT else None
         loss = np.ones_like(A)
         loss[np.arange(len(A)), problem.codes] = 0.0
         self.gradient = self._centred(weights.scores(problem) + loss)
@@ -371,13 +366,13 @@ class Face:
     @property
     def work(self) -> float:
         """Work, in products of a row with a class's weights; an operation of a factorisation counts a twentieth."""
-        solving = 0.0 if self.gram is None else len(self.differences.row) ** 3 / (60 * self.problem.table.width)
+        solving = 0.0 if self.gram is None else len(self.row) ** 3 / (60 * self.problem.table.width)
         return 2 * self.passes * int(self.free.sum()) + solving
 
     def ascend(self, max_passes: int) -> None:
         """Run conjugate gradients towards the optimum of the face, ignoring bounds."""
         # the preconditioner: nearly the exact inverse on a small face, that of the diagonal on a large one
-        nearly_exact = None if self.gram is None else self.differences.inverse(self.gram)
+        nearly_exact = None if self.gram is None else self._inverse(self.gram)
         scaled = nearly_exact or (lambda residual: residual / self.problem.square[:, None])
         residual = -self.gradient
         direction = scaled(residual)
@@ -437,30 +432,13 @@ class Face:
             gradient = gradient + self._curved(np.minimum(share, limits)[:, None] * self.path)
         return float(np.vdot(gradient[limits > share], self.path[limits > share]))
 
-
-class Differences(NamedTuple):
-    """Coordinates of a face: for each row all free duals except the first, which moves against them."""
-
-    row: Ints
-    y: Ints
-    first: Ints
-    shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, free: NDArray[np.bool_]) -> Differences:
-        first = free.argmax(axis=1)
-        others = free.copy()
-        others[np.arange(len(free)), first] = False
-        row, y = np.nonzero(others)
-        return cls(row, y, first[row], (len(free), free.shape[1]))
-
-    def inverse(self, gram: Floats) -> Callable[[Floats], Floats] | None:
+    def _inverse(self, gram: Floats) -> Callable[[Floats], Floats] | None:
         """Return the inverse of the curvature: each class's Gram matrix of the rows, with a ridge to make it definite.
 
         Return None if rounding leaves it indefinite.
         """
         count = np.arange(len(self.row))
-        moves = np.zeros((len(self.row), self.shape[1]))
+        moves = np.zeros((len(self.row), self.A.shape[1]))
         moves[count, self.y], moves[count, self.first] = 1.0, -1.0
         curvature = moves @ moves.T
         curvature *= gram.take(self.row, axis=0).take(self.row, axis=1)
@@ -471,7 +449,7 @@ class Differences(NamedTuple):
 
         def solved(gradient: Floats) -> Floats:
             apart = gradient[self.row, self.y] - gradient[self.row, self.first]
-            steps = np.zeros(self.shape)
+            steps = np.zeros_like(self.A)
             steps[self.row, self.y] = lapack.dpotrs(factor, apart)[0]
             np.subtract.at(steps, (self.row, self.first), steps[self.row, self.y])
             return steps

@@ -12,7 +12,7 @@ few added rows:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from discrim.core.eigen import require_directions
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.svm.crammer_singer import CrammerSinger, solve_crammer_singer
-from discrim.core.svm.identical_rows import content_order
+from discrim.core.row_hash import content_order
+from discrim.core.svm.crammer_singer import solve_crammer_singer
 from discrim.decompositions import eigh
 from discrim.tables.rows import LabelledRows, block_slices, dense_block
 from discrim.tables.validation import require_finite
@@ -44,8 +44,21 @@ class UnitRows:
     @classmethod
     def from_rows(cls, rows: LabelledRows) -> UnitRows:
         """Build from rows, near the origin if they are sparse."""
-        X, offset, exponent = _near_unit(rows)
-        mean_square = _mean_square(X, offset, rows.weights)
+        moments, offset = ClassMoments.from_rows(rows, keep="means"), None
+        exponent = moments.exponent
+        if rows.is_sparse:
+            X = rows.X * 0.5**exponent if exponent else rows.X
+            offset = np.ldexp(moments.mean, -exponent)
+            centre_square = float(offset @ offset)
+            squares = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
+            total = float(np.average(squares, weights=rows.weights))
+            mean_square = total - centre_square
+            mean_square = mean_square if mean_square > 1e-12 * total else 0.0  # the difference may be rounding
+        else:
+            X = np.subtract(rows.X, moments.origin, dtype=np.float64)
+            X -= moments.mean_offset
+            np.ldexp(X, -exponent, out=X)
+            mean_square = float(np.average(np.einsum("nd,nd->n", X, X), weights=rows.weights))
         require_directions(int(mean_square > 0), rows.shape)
         return cls(X, offset, float(np.sqrt(mean_square)), exponent, rows.weights)
 
@@ -67,27 +80,6 @@ class UnitRows:
         """Compute Σ_n values_n x̃_nᵀ."""
         sums = np.asarray(self.X.T @ values).T
         return (sums if self.offset is None else sums - np.outer(values.sum(axis=0), self.offset)) / self.scale
-
-
-def _near_unit(rows: LabelledRows) -> tuple[Any, Array | None, int]:
-    """Return rows times 2^−exponent (dense ones centred), the mean still to be subtracted (sparse) and the exponent."""
-    moments = ClassMoments.from_rows(rows, keep="means")
-    if rows.is_sparse:
-        X = rows.X * 0.5**moments.exponent if moments.exponent else rows.X
-        return X, np.ldexp(moments.mean, -moments.exponent), moments.exponent
-    X = np.subtract(rows.X, moments.origin, dtype=np.float64)
-    X -= moments.mean_offset
-    return np.ldexp(X, -moments.exponent, out=X), None, moments.exponent
-
-
-def _mean_square(X: Any, offset: Array | None, weights: Array | None) -> float:
-    """Return the weighted mean of ‖x − offset‖²."""
-    if offset is None:
-        return float(np.average(np.einsum("nd,nd->n", X, X), weights=weights))
-    centre_square = float(offset @ offset)
-    squares = np.asarray(X.multiply(X).sum(axis=1, dtype=np.float64)).ravel()
-    total = float(np.average(squares, weights=weights))
-    return total - centre_square if total - centre_square > 1e-12 * total else 0.0  # the difference may be rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +117,7 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
     require_finite(rows.X)
     order = content_order(rows.X, rows.codes, rows.weights)
     weights_given = rows.weights
-    rows = replace(
-        rows, X=rows.X[order], codes=rows.codes[order], weights=None if rows.weights is None else rows.weights[order]
-    )
+    rows = rows.select(order)
     # near the origin, because a constant column of sparse rows would dominate the others; the SVM centres anyway
     rows, _ = rows.near_origin()
     unit = UnitRows.from_rows(rows)
@@ -149,7 +139,12 @@ def margin_shift(rows: LabelledRows, n_classes: int, *, C: float, tol: float, ma
     duals = np.zeros((len(labelled), n_classes))
     duals[order[labelled]] = svm.dual_coef
     eta = np.ldexp(unit.scale * svm.class_coef, unit.exponent)
-    return Shift(duals, weights_given, eta, _strength(svm, weights, rows), svm.gap, svm.n_iter)
+    A = svm.dual_coef if weights is None else svm.dual_coef / np.sqrt(weights)[:, None]
+    values, vectors = eigh(A.T @ A)  # avoids forming an n×d array
+    moves = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ svm.class_coef)
+    # ‖Aη‖/‖X − μ‖ in the SVM's units, in which the denominator is the root of the total weight
+    strength = float(la.norm(moves) / np.sqrt(unit.total_weight))
+    return Shift(duals, weights_given, eta, strength, svm.gap, svm.n_iter)
 
 
 def iterated_shift(
@@ -193,18 +188,9 @@ def corrupted_rows(
     )
 
 
-def _strength(svm: CrammerSinger, weights: Array | None, rows: LabelledRows) -> float:
-    """Compute ‖Aη‖/‖X − μ‖ with weighted rows; in the SVM's units the denominator is the root of the total weight."""
-    A = svm.dual_coef if weights is None else svm.dual_coef / np.sqrt(weights)[:, None]
-    values, vectors = eigh(A.T @ A)  # avoids forming an n×d array
-    moves = np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ svm.class_coef)
-    total = rows.shape[0] if rows.weights is None else rows.weights.sum()
-    return float(la.norm(moves) / np.sqrt(total))
-
-
 def class_pulls(points: LabelledRows, exponent: int, duals: Array) -> Array:
     """Compute η = Aᵀ(X − μ) in the rows' coordinates, times 2^−exponent; sparse rows, near the origin, stay sparse."""
-    v = _weights(points.weights, len(duals))
+    v = np.ones(len(duals)) if points.weights is None else points.weights
     # centred duals give the same result: their columns sum to 0, so any point near the rows can be subtracted
     duals = duals - np.outer(v, duals.sum(axis=0) / v.sum())
     if points.is_sparse:
@@ -219,11 +205,7 @@ def class_pulls(points: LabelledRows, exponent: int, duals: Array) -> Array:
 
 def added_rows(eta: Array, duals: Array, weights: Array | None) -> Array:
     """Return rows with Gram matrix ηᵀ(2I + G)η: √(2 + e) qᵀη for the eigenpairs (e, q) of G. (With σA for A: any σ.)"""
-    v = _weights(weights, len(duals))
+    v = np.ones(len(duals)) if weights is None else weights
     centred = duals / np.sqrt(v)[:, None] - np.outer(np.sqrt(v), duals.sum(axis=0) / v.sum())
     values, vectors = eigh(centred.T @ centred)
     return np.sqrt(2 + np.maximum(values, 0.0))[:, None] * (vectors.T @ eta)
-
-
-def _weights(weights: Array | None, n_rows: int) -> Array:
-    return np.ones(n_rows) if weights is None else weights
