@@ -46,8 +46,8 @@ except ImportError as error:
         "Java 17)."
     ) from error
 
-from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathered_total
-from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
+from discrim.core.moments.gather import Statistics, gathered_total
+from discrim.engines.table_in_parts import Find, TableInParts
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
 from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
@@ -278,10 +278,9 @@ class SparkReducer(_Columns, Estimator, DefaultParamsReadable, DefaultParamsWrit
         rows = dataset.select(features.alias("features"), *(_alias(name, at) for at, name in enumerate(others) if name))
         drop_invalid = self._invalid_rows() != "error"
         read = partial(_read, columns[0], [name is not None for name in others], drop_invalid)
-        parts = TableInParts(
-            len(columns) if named else _width(rows),
-            lambda gathering: _total(rows, partial(_gathered, gathering, columns if named else None, read)),
-            lambda look: _total(rows, partial(_looked_at, look, read)),
+        width, names = (len(columns), columns) if named else (_width(rows), None)
+        parts = TableInParts.from_engine(
+            width, lambda find: _total(rows, partial(_of_partition, find, read)), names=names
         )
         fit_in_parts(model, parts, self.getOrDefault(self.maxMemory))
         found = SparkReducerModel()._set(payload=FORMAT.to_bytes(model))
@@ -450,39 +449,32 @@ def _sum(columns: list[str], centre: list[float], weights: list[float]) -> str:
 
 # ---------------------------------------------------------------------- on the workers
 
-Found = Callable[[str, Iterator[Any]], Any]  # of a partition, by its name and batches: something that adds up, or None
 
-
-def _total(rows: Any, find: Found) -> Any:
-    """Return the sum of a function of the partitions, added on the workers until few are left."""
-    found = rows.mapInArrow(partial(_of_partition, find), FOUND)
+def _total(rows: Any, of_partition: Callable[[Iterator[Any]], Iterator[Any]]) -> Any:
+    """Return the sum of what is found in the partitions, added on the workers until few are left."""
+    found = rows.mapInArrow(of_partition, FOUND)
     for _ in range(ROUNDS):
         found = found.groupBy((found["at"] / FAN_IN).cast("int").alias("group")).applyInArrow(_added, FOUND)
-    total = gathered_total(_unpacked(bytes(row["found"])) for row in found.collect())
-    if total is None:
-        raise ValueError(NO_ROWS)
-    return total
+    return gathered_total(_unpacked(bytes(row["found"])) for row in found.collect())
 
 
-def _of_partition(find: Found, batches: Iterator[Any]) -> Iterator[Any]:
+def _of_partition(find: Find, read: Callable[..., tuple[Any, Any, Any]], batches: Iterator[Any]) -> Iterator[Any]:
     context = TaskContext.get()
     at = context.partitionId() if context else 0
-    found = find(f"partition {at}", (batch for batch in batches if batch.num_rows))
+    found = find(f"partition {at}", _tables(read, f"partition {at}", batches))
     if found is not None:
         yield from _packed(at, found).to_batches()
 
 
-def _gathered(
-    gathering: Gathering, names: list[str] | None, read: Callable[..., Any], part: str, batches: Iterator[Any]
-) -> Statistics | None:
-    gatherer = Gatherer(gathering, part, names=names)
+def _tables(
+    read: Callable[..., tuple[Any, Any, Any]], part: str, batches: Iterator[Any]
+) -> Iterator[tuple[Any, Any, Any]]:
+    first = 0
     for batch in batches:
-        gatherer.add(*read(batch, part, gatherer.n_given))
-    return None if gatherer.is_empty else gatherer.statistics()
-
-
-def _looked_at(look: Look, read: Callable[..., Any], part: str, batches: Iterator[Any]) -> Any:
-    return gathered_total(look(*read(batch)) for batch in batches)
+        if batch.num_rows:
+            table = read(batch, part, first)
+            yield table
+            first += table[0].shape[0]
 
 
 def _added(key: tuple[Any, ...], found: Any) -> Any:
@@ -508,7 +500,7 @@ def _unpacked(content: bytes) -> Any:
 
 
 def _read(
-    column: str, others: list[bool], drop_invalid: bool, batch: Any, part: str = "the partition", first: int = 0
+    column: str, others: list[bool], drop_invalid: bool, batch: Any, part: str, first: int
 ) -> tuple[Any, Any, Any]:
     """Return (X, y, sample_weight) of a batch; column : the name of the features"""
     kept = _valid(batch.column("features")) if drop_invalid else None

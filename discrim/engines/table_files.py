@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments.gather import Gatherer, Gathering, Statistics
+from discrim.core.moments.gather import Gathering, Statistics, part_statistics
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.tables.formats import TablePart, arrow, visible_files
 from discrim.tables.rows import block_slices
@@ -46,14 +46,15 @@ def gather_files(gathering: Gathering, table: TableSource, progress: Progress | 
 def _gathered(gathering: Gathering, table: TableSource, progress: Progress | None) -> Statistics:
     total: Statistics | None = None
 
+    def batches(part: TablePart) -> Iterator[tuple[Any, ...]]:
+        for X, y in table.batches(part):
+            yield X, y
+            if progress is not None:
+                progress(table.part_name(part), len(X), X.nbytes)
+
     def gather(part: TablePart) -> Statistics | None:
         # rows that cannot enter the sample of the files so far are left out early: any file's will do
-        gatherer = Gatherer(gathering, table.part_name(part), names=table.features, others=total)
-        for X, y in table.batches(part):
-            gatherer.add(X, y)
-            if progress is not None:
-                progress(gatherer.part, len(X), X.nbytes)
-        return None if gatherer.is_empty else gatherer.statistics()
+        return part_statistics(gathering, table.part_name(part), batches(part), names=table.features, others=total)
 
     with one_blas_thread:
         for found in map_tasks(gather, table.parts):

@@ -24,10 +24,10 @@ from discrim.core.coordinates.basis import Features
 from discrim.core.coordinates.choose import choose_in_parts
 from discrim.core.coordinates.products import PassedRows
 from discrim.core.moments.column_totals import ColumnTotals
-from discrim.core.moments.gather import Gathering, Statistics, part_statistics
+from discrim.core.moments.gather import Gathering, Statistics
 from discrim.engines.dask_tables import in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
-from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
+from discrim.engines.table_in_parts import Find, TableInParts, sum_of_some
 from discrim.tables.check_parameters import BYTES, plain_count, require
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import checked_table, labelled_rows
@@ -182,23 +182,17 @@ def fit_parts(
     if isinstance(parts, Mapping) or hasattr(parts, "columns") or not isinstance(parts, Iterable):
         raise TypeError(f"parts must be {PARTS}; got {type(parts).__name__}.")
     remaining = iter(parts)
-    can_repeat = remaining is not parts
     first = list(itertools.islice(remaining, 1))
     if any(is_dask(value) for part in first for value in _as_tuple(part)):
         return fit_in_parts(model, in_dask_parts(itertools.chain(first, remaining)), max_memory)
     first = [_part(part) for part in first]
-
     passes = iter([itertools.chain(first, remaining)])
 
-    def gather(gathering: Gathering) -> Statistics:
-        given = enumerate(next(passes, parts))
-        return sum_of_some(map(partial(_of_part, gathering), given))
-
-    def summed(look: Look) -> Any:
-        return sum_of_some(map(partial(_looked_at, look), parts))
+    def total(find: Find) -> Any:
+        return sum_of_some(map(partial(_found, find), enumerate(next(passes, parts))))
 
     n_columns = next(iter(np.shape(first[0][0])[1:]), 0) if first else 0
-    return fit_in_parts(model, TableInParts(n_columns, gather, summed if can_repeat else None), max_memory)
+    return fit_in_parts(model, TableInParts.from_engine(n_columns, total, once=remaining is parts), max_memory)
 
 
 def _as_tuple(part: Any) -> tuple[Any, ...]:
@@ -214,13 +208,9 @@ def _part(given: Any) -> tuple[Any, ...]:
     return part
 
 
-def _of_part(gathering: Gathering, numbered: tuple[int, Any]) -> Statistics | None:
+def _found(find: Find, numbered: tuple[int, Any]) -> Any:
     number, given = numbered
-    return part_statistics(gathering, f"part {number}", [_part(given)])
-
-
-def _looked_at(look: Look, given: Any) -> Any:
-    return look(*_part(given))
+    return find(f"part {number}", [_part(given)])
 
 
 def fit_in_parts(model: Any, parts: TableInParts, max_memory: int) -> Any:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA, fit_parts, make_pipeline
-from discrim.engines import dask_tables
+from discrim.engines import dask_tables, table_in_parts
 from discrim.estimators.parts import fit_within
 from discrim.tables.validation import PartError
 
@@ -257,8 +257,10 @@ def test_small_blocks_are_gathered_together(monkeypatch, length, n_groups):
     seen = []
     monkeypatch.setattr(dask_tables, "MIN_TASKS", 2)
     monkeypatch.setattr(dask_tables, "GROUP_CELLS", 6 * 5 if length == 1 else 10**9)
-    gather = dask_tables._gather
-    monkeypatch.setattr(dask_tables, "_gather", lambda *given: [seen.append(given[1]), gather(*given)][1])
+    gather = table_in_parts.part_statistics
+    monkeypatch.setattr(
+        table_in_parts, "part_statistics", lambda *given, **named: [seen.append(given[1]), gather(*given, **named)][1]
+    )
     model = RegularizedLDA(2, shrinkage=0.1).fit(da.from_array(X, chunks=(5 * length, 6)), Y)
     assert len(seen) == n_groups
     np.testing.assert_allclose(model.transform(X), RegularizedLDA(2, shrinkage=0.1).fit(X, Y).transform(X), atol=1e-10)
