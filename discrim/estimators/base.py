@@ -48,12 +48,14 @@ from discrim.estimators.fitting import (
 from discrim.estimators.parts import fit_within
 from discrim.estimators.solution import Solution, importances, labels_explained
 from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, plain_count
-from discrim.tables.foreign_arrays import as_given, is_foreign, on_host
 from discrim.tables.rows import LabelledRows, projected
 from discrim.tables.validation import (
+    as_given,
     checked_table,
+    is_foreign,
     labelled_rows,
     names_of,
+    on_host,
     require_finite,
     require_representable,
     require_table,

@@ -211,12 +211,14 @@ def test_delimited_text_is_one_table_as_a_file_and_in_parts(tmp_path, written, e
 
 
 PLAIN = "\n".join([*["a,b,t"], *lines()[1], ""])
+PLAIN_X = [[float(cell) for cell in row.split(",")] for row in NUMBERS]
 LAYOUTS = {
     "line ends of Windows": (PLAIN.replace("\n", "\r\n"), 6),
     "old line ends": (PLAIN.replace("\n", "\r"), 6),
     "no last line end": (PLAIN[:-1], 6),
     "blank lines": (PLAIN.replace("\n", "\n\n") + " \n", 6),
     "blank lines first": ("\n\n" + PLAIN, 6),
+    "quotes": (PLAIN.replace("a,b,t", '"a","b","t"').replace("0.5,1,x", '"0.5","1","x"').replace(",y", ',"y"'), 6),
     "semicolons": (PLAIN.replace(",", ";"), 6),
     "tabs": (PLAIN.replace(",", "\t"), 6),
     "bars": (PLAIN.replace(",", "|"), 6),
@@ -249,6 +251,21 @@ def test_a_layout_is_read_alike_from_a_file_and_a_folder(tmp_path, content, n_ro
     ways |= {f"{name}, in batches": lambda path=path: in_batches(path, "t") for name, path in sources.items()}
     found = same(ways)
     assert (REFUSED if found == REFUSED else len(found[1])) == n_rows
+    if n_rows == 6:
+        assert found == (("a", "b"), PLAIN_X, [(str, label) for label in "xyxyxy"])
+
+
+TABS = PLAIN.replace(",", "\t")
+ENDINGS = {"CSV": PLAIN, "txt": PLAIN, "tsv": TABS, "csv.gz": PLAIN, "tsv.gz": gzip.compress(TABS.encode(), mtime=0)}
+
+
+@pytest.mark.parametrize(("ending", "content"), ENDINGS.items())
+def test_a_delimited_file_may_end_otherwise(tmp_path, ending, content):
+    path = tmp_path / f"t.{ending}"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    table = read_table(path, "t")
+    assert (table.X.tolist(), table.X.dtype, table.y.tolist()) == (PLAIN_X, np.float64, list("xyxyxy"))
+    assert (table.feature_names, table.target, table.source) == (("a", "b"), "t", str(path))
 
 
 HEADERLESS = {
