@@ -45,7 +45,7 @@ from discrim.estimators.fitting import (
     unchanged_on_failure,
     warn_of_new_stream,
 )
-from discrim.estimators.parts import fit_within
+from discrim.estimators.parts import fit_in_parts
 from discrim.estimators.solution import Solution, importances, labels_explained
 from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, plain_count
 from discrim.tables.rows import LabelledRows, projected
@@ -164,7 +164,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     ) -> Self:
         if is_path(X) or is_dask(X):
             asked, given = self._gathering(), (X, y, sample_weight)
-            fit_within(self, asked, in_files(files_for(asked, *given)) if is_path(X) else in_dask_parts([given]))
+            fit_in_parts(self, in_files(files_for(asked, *given)) if is_path(X) else in_dask_parts([given]))
             return self
         needs = self._needs()
         if is_foreign(X) and not self._allows_gaps and not names_rows(None if needs.folds is None else needs.folds.cv):

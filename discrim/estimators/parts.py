@@ -11,7 +11,7 @@ import builtins
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,19 +37,9 @@ from discrim.warn_once import warn
 MAX_MEMORY = 8 * 2**30
 
 
-@dataclass(frozen=True)
-class Scaled:
-    """Scaler before a reducer: functions for the statistics and tables that it returns."""
-
-    statistics: Callable[[Statistics], Statistics]
-    table: Callable[[NDArray[Any]], NDArray[Any]]
-    units: Callable[[], tuple[Array, Array]]  # shift and scale, after `statistics`
-
-
-def fit_within(
-    reducer: Any, gathering: Gathering, parts: TableInParts, max_memory: int = MAX_MEMORY, scaled: Scaled | None = None
-) -> None:
-    """Fit a reducer, with or without a scaler; the required memory is checked before any part is read."""
+def fit_in_parts(model: Any, parts: TableInParts, max_memory: int = MAX_MEMORY) -> Any:
+    """Fit the model to a table in parts, and return it; the required memory is checked before any part is read."""
+    (scaler, reducer), gathering = _steps(model), gathering_of(model)
     in_passes = reducer._needs().passes
     why_not = None if in_passes else f"{gathering.method} needs them"
     if in_passes and parts.summed is None:
@@ -67,37 +57,42 @@ def fit_within(
         warn(f"{gathering.method}: {plan.reason}.")
         gathering = replace(gathering, keep="means")
     total = parts.gather(gathering)
-    if scaled is not None:
-        total = scaled.statistics(total)
+    if scaler is not None:
+        total = _behind(scaler, total)
     if exact:
-        reducer.fit_statistics(_after_second_pass(reducer, total, parts, max_memory, scaled))
-        return
+        reducer.fit_statistics(_after_second_pass(reducer, total, parts, max_memory, scaler))
+        return model
     assert parts.summed is not None
-    summed, seen = parts.summed, partial(_seen, total.gathering, total.moments.classes, scaled)
+    summed, seen = parts.summed, partial(_seen, total.gathering, total.moments.classes, scaler)
     known = Features.from_moments(total.moments, plan.reason)
     passed = PassedRows(**vars(known), summed=lambda of_rows: summed(partial(seen, of_rows)), most=plan.passes)
     reducer._fit_basis(passed, total)
+    return model
 
 
 def _after_second_pass(
-    reducer: Any, total: Statistics, parts: TableInParts, max_memory: int, scaled: Scaled | None
+    reducer: Any, total: Statistics, parts: TableInParts, max_memory: int, scaler: Any
 ) -> Statistics:
     """Return the statistics of a second pass, if the reducer needs one and the parts can be read again."""
     ask = getattr(reducer, "_second_gathering", None)
-    again = None if ask is None or parts.summed is None else ask(total, max_memory, scaled and scaled.units())
+    again = (
+        None
+        if ask is None or parts.summed is None
+        else ask(total, max_memory, None if scaler is None else scaler_units(scaler))
+    )
     if again is None:
         return total
-    if scaled is None:
+    if scaler is None:
         return parts.gather(again)
     if again.features is None:
-        return scaled.statistics(parts.gather(replace(again, columns=True)))
+        return _behind(scaler, parts.gather(replace(again, columns=True)))
     return replace(parts.gather(again), names=None)  # the features are computed after the scaler
 
 
 def _seen(
     asked: Gathering,
     classes: NDArray[Any],
-    scaled: Scaled | None,
+    scaler: Any,
     of_rows: Callable[[LabelledRows], Any],
     X: Any,
     y: Any = None,
@@ -107,7 +102,7 @@ def _seen(
     if not np.shape(X)[0] or (weights is not None and not np.any(weights)):
         return None
     table = checked_table(asked.method, X)
-    table = table if scaled is None else scaled.table(table)
+    table = table if scaler is None else _applied(scaler, table)
     rows = labelled_rows(asked.method, table, y, weights, supervised=asked.supervised)
     codes = np.searchsorted(classes, rows.classes)[rows.codes] if asked.supervised else rows.codes
     return of_rows(replace(rows, codes=codes.astype(np.intp), classes=classes))
@@ -211,18 +206,6 @@ def _part(given: Any) -> tuple[Any, ...]:
 def _found(find: Find, numbered: tuple[int, Any]) -> Any:
     number, given = numbered
     return find(f"part {number}", [_part(given)])
-
-
-def fit_in_parts(model: Any, parts: TableInParts, max_memory: int) -> Any:
-    """Fit the model to a table in parts, within the given memory, and return it."""
-    scaler, reducer = _steps(model)
-    scaled = (
-        None
-        if scaler is None
-        else Scaled(partial(_behind, scaler), partial(_applied, scaler), partial(scaler_units, scaler))
-    )
-    fit_within(reducer, gathering_of(model), parts, max_memory, scaled)
-    return model
 
 
 def gathering_of(model: Any) -> Gathering:

@@ -40,7 +40,7 @@ from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
 from discrim.estimators.fitting import fitted_attribute, solved, unchanged_on_failure, warn_of_few_rows
 from discrim.estimators.map_statistics import AbsentAttribute, MapOfStatistics, require_rows_to_hold_out
-from discrim.estimators.parts import fit_within
+from discrim.estimators.parts import fit_in_parts
 from discrim.tables.check_parameters import (
     POSITIVE,
     Constraints,
@@ -225,7 +225,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
             self._look = None
             asked = self._gathering()
             table = in_files(files_for(asked, X, y, sample_weight)) if is_path(X) else None
-            fit_within(self, asked, table or in_dask_parts([(X, y, sample_weight)]))
+            fit_in_parts(self, table or in_dask_parts([(X, y, sample_weight)]))
             return self
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=True)
