@@ -75,6 +75,9 @@ def test_batches_of_any_length_are_the_file(tmp_path, monkeypatch):
     table = TableSource.open(tmp_path / "rows.parquet", "kind")
     with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
         transform_files(lambda rows: PCA(2).fit(X).transform(rows).T, TWO, table, tmp_path / "out", b"")
+    assert not list((tmp_path / "out").iterdir())
+    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
+        gather_files(gathering_of(PCA(2)), table)
 
 
 def test_whole_numbers_decimals_bools_and_single_precision(tmp_path):
@@ -299,16 +302,8 @@ def test_a_large_folder_is_compared_by_a_sample_of_its_rows(tmp_path, monkeypatc
     assert "Leave out --groups" in refused.stderr
 
 
-def test_errors_name_file_row_and_column(tmp_path):
-    wrong = FRAME.copy()
-    wrong.iloc[250, 2] = np.nan
-    wrong.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
-        gather_files(gathering_of(PCA(2)), TableSource.open(tmp_path / "rows.parquet", "kind"))
-    model, table = PCA(2).fit(X), TableSource.open(tmp_path / "rows.parquet", "kind")
-    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
-        transform_files(lambda rows: model.transform(rows).T, TWO, table, tmp_path / "out", b"")
-    assert not list((tmp_path / "out").iterdir())
+def test_errors_name_column_and_folder(tmp_path):
+    FRAME.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(TableError, match="'sort'"):
         TableSource.open(tmp_path / "rows.parquet", "sort")
     with pytest.raises(TableError, match=r"column 'kind': '[xyz]'"):
@@ -330,28 +325,6 @@ def csv_parts(folder, *contents):
 
 def gathered(folder, target=None):
     return gather_files(gathering_of(PCA(1)), TableSource.open(folder, target))
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("5.1,3.5,x\n4.9,3.0,x\n7.0,3.2,y\n", "looks like a row, which would be lost"),
-        ("1,x\n2,y\n3,x\n", "looks like a row, which would be lost"),
-        ("1,2,3,x\n4,5,6,y\n7,8,9,x\n", "looks like a row, which would be lost"),
-    ],
-    ids=["numbers", "one column", "rising numbers above labels that come again"],
-)
-def test_a_csv_without_names_does_not_lose_its_first_row(tmp_path, content, words):
-    with pytest.raises(TableError, match=words):
-        gathered(csv_parts(tmp_path / "parts", content))
-
-
-def test_names_that_are_numbers_are_taken_where_they_rise_or_the_labels_are_named(tmp_path):
-    pixels = csv_parts(tmp_path / "pixels", "0,1,2,kind\n4,5,6,x\n7,8,9,y\n")
-    assert gathered(pixels).n_rows == 2
-    assert "taken for the names of the columns, not for a row" in TableSource.open(pixels, None).notes[0]
-    falling = csv_parts(tmp_path / "falling", "9,5,kind\n4,5,x\n7,8,y\n")
-    assert gathered(falling, "kind").n_rows == 2
 
 
 @pytest.mark.parametrize(
