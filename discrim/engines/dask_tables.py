@@ -17,6 +17,7 @@ import numpy as np
 from discrim.core.moments.gather import gathered_total
 from discrim.engines.table_in_parts import Find, TableInParts
 from discrim.tables.validation import PartError, require_table, unmixed
+from discrim.warn_once import warn
 
 FAN_IN = 8  # statistics that one task adds
 GROUP_CELLS = 2**23  # most cells of neighbouring blocks that one task gathers: 64 MiB of doubles
@@ -120,11 +121,9 @@ def _whole_rows(X: Any) -> Any:
     """Return X with all columns of a row in one block."""
     require_table(X)
     if hasattr(X, "chunks") and len(X.chunks[1]) > 1:
-        warnings.warn(
+        warn(
             f"The Dask array has {len(X.chunks[1])} blocks of columns; they are joined (rechunk({{1: -1}})), so that "
-            "each block holds whole rows.",
-            UserWarning,
-            stacklevel=6,
+            "each block holds whole rows."
         )
         return X.rechunk({1: -1})
     return X

@@ -167,13 +167,13 @@ def fit_parts(
     (1797, 2)
     """
     require("max_memory", max_memory, BYTES)
-    wanted = gathering_of(model)  # raises before a part is read if the model cannot be fitted in parts
+    gathering_of(model)  # raises before a part is read if the model cannot be fitted in parts
     if is_path(parts):
-        return fit_in_parts(model, in_files(files_for(wanted, parts, target)), max_memory)
+        return fit_collection(model, parts, target, max_memory=max_memory)
     if target is not None:
         raise ValueError(f"target must be None unless parts is a path; got {target!r}. Pass labels as (X, y).")
     if is_dask(parts):
-        parts = [parts]
+        return fit_collection(model, parts, max_memory=max_memory)
     if isinstance(parts, Mapping) or hasattr(parts, "columns") or not isinstance(parts, Iterable):
         raise TypeError(f"parts must be {PARTS}; got {type(parts).__name__}.")
     remaining = iter(parts)
@@ -188,6 +188,15 @@ def fit_parts(
 
     n_columns = next(iter(np.shape(first[0][0])[1:]), 0) if first else 0
     return fit_in_parts(model, TableInParts.from_engine(n_columns, total, once=remaining is parts), max_memory)
+
+
+def fit_collection(
+    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, max_memory: int = MAX_MEMORY
+) -> Any:
+    """Fit the model to a path or a Dask collection, and return it."""
+    given = X, y, sample_weight
+    parts = in_files(files_for(gathering_of(model), *given)) if is_path(X) else in_dask_parts([given])
+    return fit_in_parts(model, parts, max_memory)
 
 
 def _as_tuple(part: Any) -> tuple[Any, ...]:

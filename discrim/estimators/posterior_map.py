@@ -36,11 +36,11 @@ from discrim.core.posterior_rule import (
     weight_covariance,
 )
 from discrim.docstrings import public_estimator
-from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
-from discrim.engines.table_files import files_for, in_files, is_path
+from discrim.engines.dask_tables import accept_dask, is_dask
+from discrim.engines.table_files import is_path
 from discrim.estimators.fitting import fitted_attribute, solved, unchanged_on_failure, warn_of_few_rows
 from discrim.estimators.map_statistics import AbsentAttribute, MapOfStatistics, require_rows_to_hold_out
-from discrim.estimators.parts import fit_in_parts
+from discrim.estimators.parts import fit_collection
 from discrim.tables.check_parameters import (
     POSITIVE,
     Constraints,
@@ -223,10 +223,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self._check_parameters()
         if is_path(X) or is_dask(X):
             self._look = None
-            asked = self._gathering()
-            table = in_files(files_for(asked, X, y, sample_weight)) if is_path(X) else None
-            fit_in_parts(self, table or in_dask_parts([(X, y, sample_weight)]))
-            return self
+            return fit_collection(self, X, y, sample_weight)
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=True)
             require_two_classes(self, rows.classes)

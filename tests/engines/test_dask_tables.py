@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA, fit_parts, make_pipeline
 from discrim.engines import dask_tables, table_in_parts
-from discrim.estimators.parts import fit_in_parts
+from discrim.estimators.parts import fit_collection
 from discrim.tables.validation import PartError
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'discrim[dask]'")
@@ -173,7 +173,7 @@ def test_tables_too_large_are_rejected_before_a_block_is_computed(monkeypatch):
     frame = dd.from_dask_array(rows, columns=[f"x{i}" for i in range(120)])
     with pytest.raises(ValueError, match="RegularizedLDA needs them"):
         fit_parts(RegularizedLDA(), [(frame, frame["x0"])], max_memory=200_000)
-    monkeypatch.setattr("discrim.estimators.base.fit_in_parts", partial(fit_in_parts, max_memory=200_000))
+    monkeypatch.setattr("discrim.estimators.base.fit_collection", partial(fit_collection, max_memory=200_000))
     with pytest.raises(ValueError, match="RegularizedLDA needs them"):
         RegularizedLDA().fit(rows, OF_WIDE)
 
