@@ -161,21 +161,17 @@ def _text(one: Any) -> str:
     return base64.b64encode(one if isinstance(one, bytes) else UNFITTED.to_bytes(one)).decode("ascii")
 
 
-def _setter(name: str) -> Callable[[Any, Any], Any]:
-    def set_param(self: Any, value: Any) -> Any:
-        return self._set(**{name: value})
-
-    set_param.__name__ = f"set{name[0].upper()}{name[1:]}"
-    set_param.__doc__ = f"Set `{name}`."
-    return set_param
-
-
 def _with_setters(cls: type) -> type:
     """Add a setter for each Param of the class, as pyspark.ml has them."""
     for name in [name for name in dir(cls) if isinstance(getattr(cls, name), Param) and name != "payload"]:
-        method = _setter(name)
-        if not hasattr(cls, method.__name__):
-            setattr(cls, method.__name__, method)
+
+        def set_param(self: Any, value: Any, name: str = name) -> Any:
+            return self._set(**{name: value})
+
+        set_param.__name__ = f"set{name[0].upper()}{name[1:]}"
+        set_param.__doc__ = f"Set `{name}`."
+        if not hasattr(cls, set_param.__name__):
+            setattr(cls, set_param.__name__, set_param)
     return cls
 
 
@@ -274,8 +270,10 @@ class SparkReducer(_Columns, Estimator, DefaultParamsReadable, DefaultParamsWrit
         others = [self.getLabelCol() if gathering_of(model).supervised else None]
         others += [self.getWeightCol() if self.isSet(self.weightCol) else None]
         _require_columns(dataset, [*columns, *filter(None, others)], columns if named else [])
-        features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
-        rows = dataset.select(features.alias("features"), *(_alias(name, at) for at, name in enumerate(others) if name))
+        features = _as_array(dataset, columns) if named else _column(columns[0])
+        rows = dataset.select(
+            features.alias("features"), *(_column(name).alias(f"other{at}") for at, name in enumerate(others) if name)
+        )
         drop_invalid = self._invalid_rows() != "error"
         read = partial(_read, columns[0], [name is not None for name in others], drop_invalid)
         width, names = (len(columns), columns) if named else (_width(rows), None)
@@ -325,15 +323,18 @@ class SparkReducerModel(_Columns, Model, DefaultParamsReadable, DefaultParamsWri
         found = _expressed(model, len(columns)) if named and len(outputs) == 1 else None
         if found is not None:
             return _with_expression(dataset, columns, *found, self.getOutputCol(), mode)
-        features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
+        features = _as_array(dataset, columns) if named else _column(columns[0])
         arrow_udf: Any = functions.arrow_udf  # whose overloads do not know kinds by annotation
         compute = arrow_udf(_transformer(model, columns, tuple(outputs), mode), _output_type(outputs, model))
         made = "discrim output"
         result = dataset.withColumn(made, compute(features))
         if mode == "skip":
-            result = result.filter(functions.col(_quoted(made)).isNotNull())
-        added = [_as_column(made, method).alias(name) for method, name in outputs.items()]
-        return result.select(*(functions.col(_quoted(name)) for name in dataset.columns), *added)
+            result = result.filter(_column(made).isNotNull())
+        values = {method: functions.col(f"{_quoted(made)}.{method}") for method in outputs}
+        for method in outputs.keys() - {"predict"}:
+            values[method] = functions.when(values[method].isNotNull(), array_to_vector(values[method]))
+        added = [values[method].alias(name) for method, name in outputs.items()]
+        return result.select(*map(_column, dataset.columns), *added)
 
     def _outputs(self, model: Any) -> dict[str, str]:
         """Return the names of the new columns by the method that computes each."""
@@ -372,11 +373,11 @@ def _require_columns(dataset: Any, names: list[str], numeric: list[str]) -> None
 def _as_array(dataset: Any, columns: list[str]) -> Any:
     """Return the columns as one column of arrays; whole numbers and decimals become doubles."""
     single = all(isinstance(dataset.schema[name].dataType, FloatType) for name in columns)
-    return functions.array(*(functions.col(_quoted(name)).cast("float" if single else "double") for name in columns))
+    return functions.array(*(_column(name).cast("float" if single else "double") for name in columns))
 
 
-def _alias(name: str, at: int) -> Any:
-    return functions.col(_quoted(name)).alias(f"other{at}")
+def _column(name: str) -> Any:
+    return functions.col(_quoted(name))
 
 
 def _quoted(name: str) -> str:
@@ -397,11 +398,6 @@ def _output_type(outputs: dict[str, str], model: Any) -> str:
 
 def _are_texts(model: Any) -> bool:
     return bool(model.classes_.dtype.kind not in "biuf")
-
-
-def _as_column(made: str, method: str) -> Any:
-    values = functions.col(f"{_quoted(made)}.{method}")
-    return values if method == "predict" else functions.when(values.isNotNull(), array_to_vector(values))
 
 
 # ---------------------------------------------------------------------- linear maps, computed by Spark itself
@@ -433,7 +429,7 @@ def _with_expression(
             "an infinite value or a result above 1.8e308. Drop such rows, or set handleInvalid='skip'."
         )
         components = components.otherwise(functions.raise_error(functions.lit(message)))
-    return result.select(*(functions.col(_quoted(name)) for name in dataset.columns), components.alias(output))
+    return result.select(*map(_column, dataset.columns), components.alias(output))
 
 
 def _sum(columns: list[str], centre: list[float], weights: list[float]) -> str:
@@ -588,7 +584,11 @@ def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0
         )
     if hasattr(column, "storage"):
         column = column.storage
-    sizes, X = _of_vectors(column) if column.type.num_fields == 4 else _of_arrays(column)
+    if column.type.num_fields == 4:
+        sizes, X = _of_vectors(column)
+    else:
+        sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+        X = partial(_numbers(column.flatten()).reshape, len(sizes), -1)
     if (sizes != sizes[0]).any():
         at = int(np.flatnonzero(sizes != sizes[0])[0])
         raise PartError(
@@ -599,11 +599,6 @@ def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0
 
 
 Sized = tuple[NDArray[np.int64], Callable[[], Any]]  # how many numbers each row has, and the table if they are as many
-
-
-def _of_arrays(column: Any) -> Sized:
-    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-    return sizes, lambda: _numbers(column.flatten()).reshape(len(sizes), -1)
 
 
 def _of_vectors(column: Any) -> Sized:

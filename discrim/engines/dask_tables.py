@@ -93,15 +93,14 @@ def _sum_in_tree(groups: Sequence[Sequence[Any]], find: Find) -> Any:
 
     delayed = dask.delayed(partial(_found, find), pure=False)
     ends = np.cumsum([0, *map(len, groups)]).tolist()
-    tasks = [delayed(_name(*ends), group) for ends, group in zip(itertools.pairwise(ends), groups, strict=True)]
+    tasks = []
+    for first, end, group in zip(ends, ends[1:], groups, strict=False):
+        name = f"partition {first}" if end == first + 1 else f"partitions {first} to {end - 1}"
+        tasks.append(delayed(name, group))
     add = dask.delayed(gathered_total, pure=False)
     while len(tasks) > 1:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
     return tasks[0].compute()
-
-
-def _name(first: int, end: int) -> str:
-    return f"partition {first}" if end == first + 1 else f"partitions {first} to {end - 1}"
 
 
 def _found(find: Find, name: str, parts: Sequence[Any]) -> Any:

@@ -42,8 +42,11 @@ class Advice:
         return set(self._arguments)
 
     def in_python(self) -> str:
-        given = ", ".join(f"{name}={_literal(value)}" for name, value in self._arguments.items())
-        return f"{self._words} {given}" if given else self._words
+        given = [
+            f"{name}=[{quoted(value)}]" if isinstance(value, list) else f"{name}={value!r}"
+            for name, value in self._arguments.items()
+        ]
+        return f"{self._words} {', '.join(given)}" if given else self._words
 
     def on_the_command_line(self, known: Mapping[str, str]) -> str | None:
         """Return the advice with the command's options (parameter → option), None if it has none."""
@@ -174,10 +177,6 @@ def plural(count: int, noun: str) -> str:
 
 def are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def _literal(value: Any) -> str:
-    return f"[{quoted(value)}]" if isinstance(value, list) else repr(value)
 
 
 def _option(option: str, value: Any) -> str:

@@ -43,6 +43,10 @@ def refused(path, *words, target="label", **options):
 # --- reading ---------------------------------------------------------------------------------------
 
 
+def test_few_fractions_are_labels(file):
+    assert read_table(file("a,dose\n" + "".join(f"{i},{i % 3 / 2}\n" for i in range(60))), "dose").n_samples == 60
+
+
 def test_target_anywhere_and_last_by_default(file):
     path = file("label,a,b\nx,1,2\ny,3,4\nx,5,6\n")
     np.testing.assert_array_equal(read_table(path, "label").X, [[1, 2], [3, 4], [5, 6]])
@@ -192,6 +196,23 @@ REFUSED = {  # content, options, words of the message
     ),
     "a stray word": (STRAY, {}, ["line 4", "'a'", "'oops'", "1 of 4 cells", "one_hot=['a']"]),
     "a stray word is no category": (STRAY, {"one_hot": True}, ["line 4", "'a'", "'oops'", "1 of 4 cells"]),
+    "dates": (
+        "when,a,label\n2024-01-03,1,x\n2024-02-04,2,y\n2024-02-05,3,x\n",
+        {},
+        ["look like dates", "drop=['when']"],
+    ),
+    "an infinite cell": ("a,label\n1,x\ninf,y\n3,x\n", {"missing_cells": "keep"}, ["infinite"]),
+    "a word in a transposed file": (
+        "gene,s1,s2,s3\nA,1,x,3\nB,1,2,3\nlabel,p,q,p\n",
+        {"transpose": True},
+        ["column 3 of the file", "'A'"],
+    ),
+    "a zero character": ("a,label\n1,x\n2,x\0\n3,x\n", {}, ["zero character"]),
+    "a measurement": (
+        "a,price\n" + "".join(f"{i},{i % 45 / 7:.3f}\n" for i in range(60)),
+        {"target": "price"},
+        ["measurement", "pandas.cut"],
+    ),
     "a name twice": ("a,b,a,label\n1,2,3,x\n4,5,6,y\n7,8,9,x\n", {}, ["columns 1 and 3", "'a'"]),
     "a target twice": ("label,a,label\nx,1,x\ny,2,y\nx,3,x\n", {}, ["columns 1 and 3", "'label'"]),
     "no name": (",a,label\n0,1,x\n1,2,x\n2,3,y\n", {}, ["column 1", "no name", "drop=['column 1']"]),
