@@ -17,6 +17,8 @@ from typed_tables import FRAMES, REFUSED, outcome_of
 from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'discrim[spark]'")
+spark_module = pytest.importorskip("discrim.spark")
+SparkReducer, SparkReducerModel = spark_module.SparkReducer, spark_module.SparkReducerModel
 pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java 17, which is not installed"),
     pytest.mark.skipif(
@@ -49,8 +51,6 @@ def spark():
 def test_the_model_is_the_one_in_memory_and_survives_a_pipeline(spark, tmp_path):
     from pyspark.ml import Pipeline, PipelineModel
 
-    from discrim.spark import SparkReducer
-
     rows = spark.createDataFrame(FRAME).repartition(10)
     found = Pipeline(stages=[SparkReducer(inputCols=list("abcd"))]).fit(rows)
     wanted = BayesErrorLDA(cv=HashKFold(5)).fit(X, FRAME["label"])
@@ -67,8 +67,6 @@ def test_a_cross_validator_chooses_among_reducers_and_the_best_is_kept(spark, tm
     from pyspark.ml.classification import LogisticRegression
     from pyspark.ml.evaluation import MulticlassClassificationEvaluator
     from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
-
-    from discrim.spark import SparkReducer
 
     rows = spark.createDataFrame(FRAME.assign(label=Y.astype(float))).coalesce(2)
     reducer = SparkReducer(inputCols=list("abcd"))
@@ -91,17 +89,13 @@ def test_a_cross_validator_chooses_among_reducers_and_the_best_is_kept(spark, tm
 
 
 def test_more_partitions_than_the_driver_collects(spark):
-    from discrim.spark import FAN_IN, SparkReducer
-
-    rows = spark.createDataFrame(FRAME).repartition(3 * FAN_IN)
+    rows = spark.createDataFrame(FRAME).repartition(3 * spark_module.FAN_IN)
     found = SparkReducer(inputCols=list("abcd"), model=PCA(2)).fit(rows)
     np.testing.assert_allclose(found.model.transform(X), PCA(2).fit(X).transform(X), atol=1e-10)
 
 
 def test_invalid_cells_are_named_by_partition_row_and_column(spark):
     from pyspark.ml.linalg import Vectors
-
-    from discrim.spark import SparkReducer
 
     some = FRAME.copy()
     some.loc[7, "c"] = np.nan
@@ -119,8 +113,6 @@ def test_invalid_cells_are_named_by_partition_row_and_column(spark):
 def test_vectors_dense_and_sparse(spark):
     from pyspark.ml.linalg import Vectors
 
-    from discrim.spark import SparkReducer
-
     Z = np.where(X > 0.5, X, 0.0)
     cells = [
         (Vectors.sparse(4, np.flatnonzero(row).tolist(), row[row != 0].tolist()) if i % 2 else Vectors.dense(row),)
@@ -135,8 +127,6 @@ def test_vectors_dense_and_sparse(spark):
 
 def test_too_many_columns_are_gone_through_in_passes_or_refused(spark):
     from pyspark.ml.linalg import Vectors
-
-    from discrim.spark import SparkReducer
 
     wide = labelled(300, 60, seed=3)[0] * np.linspace(3, 0.3, 60) + 5
     names = [f"x {i}" for i in range(60)]
@@ -158,8 +148,6 @@ def test_too_many_columns_are_gone_through_in_passes_or_refused(spark):
 
 
 def test_columns_of_other_kinds_of_numbers(spark):
-    from discrim.spark import SparkReducer
-
     numbers = FRAME[list("abcd")].round(2).assign(b=np.arange(200), c=np.arange(200) % 3 == 0)
     rows = spark.createDataFrame(numbers).selectExpr("cast(a as decimal(9, 2)) a", "b", "c", "d").repartition(3)
     found = SparkReducer(model=PCA(2), inputCols=list("abcd")).fit(rows)
@@ -180,8 +168,6 @@ AS_NUMBERS = {"numbers as text"}  # cells that files turn into numbers, and Spar
 @pytest.mark.parametrize("name", [name for name in FRAMES if name not in NOT_IN_SPARK])
 def test_typed_columns_are_one_table_in_spark_and_in_memory(spark, tmp_path, name):
     import pyarrow.parquet as pq
-
-    from discrim.spark import SparkReducer
 
     table, _ = FRAMES[name]
     pq.write_table(table, tmp_path / "t.parquet")
@@ -216,8 +202,6 @@ NAMES = list("abcd")
 def test_predictions_are_those_in_memory_and_evaluators_work_on_them(spark):
     from pyspark.ml.evaluation import MulticlassClassificationEvaluator
 
-    from discrim.spark import SparkReducer
-
     rows = spark.createDataFrame(FRAME.assign(label=Y.astype(float), at=np.arange(200))).repartition(3)
     columns = {"predictionCol": "prediction", "probabilityCol": "probability", "rawPredictionCol": "raw"}
     found = SparkReducer(inputCols=NAMES, model=RegularizedLDA(2, shrinkage=0.1), **columns).fit(rows)
@@ -243,8 +227,6 @@ def test_hyperparameters_are_params(spark, tmp_path):
     from pyspark.ml.evaluation import MulticlassClassificationEvaluator
     from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 
-    from discrim.spark import SparkReducer, SparkReducerModel
-
     reducer = SparkReducer(model=RegularizedLDA(2, shrinkage=0.1)).setInputCols(NAMES).setPredictionCol("prediction")
     assert "shrinkage: hyperparameter of RegularizedLDA (current: 0.1)" in reducer.explainParams()
     assert "base64" not in reducer.explainParams()
@@ -269,8 +251,6 @@ def test_hyperparameters_are_params(spark, tmp_path):
 
 
 def test_invalid_rows(spark):
-    from discrim.spark import SparkReducer
-
     some = FRAME[NAMES].copy().assign(at=np.arange(200))
     some.loc[7, "c"] = np.nan
     some.loc[9, "a"] = np.inf
@@ -292,7 +272,6 @@ def test_invalid_rows(spark):
 def test_spark_computes_small_linear_maps_itself(spark):
     from discrim import make_pipeline
     from discrim.model_file import FORMAT
-    from discrim.spark import SparkReducerModel, _expressed
 
     odd = ["a", "b`x", "c.d", "e"]
     some = pd.DataFrame(X * [1, 1e-6, 1e3, 1], columns=odd).assign(at=np.arange(200))
@@ -305,7 +284,7 @@ def test_spark_computes_small_linear_maps_itself(spark):
         (PCA(2, missing="pairwise"), False),
     ):
         found = SparkReducerModel()._set(payload=FORMAT.to_bytes(model.fit(points, Y)))._set(inputCols=odd)
-        assert (_expressed(found.model, len(odd)) is not None) == is_expressed
+        assert (spark_module._expressed(found.model, len(odd)) is not None) == is_expressed
         out, wanted = found.transform(rows).toPandas().sort_values("at"), model.transform(points)
         atol = 1e-9 * np.abs(wanted).max()
         np.testing.assert_allclose([v.toArray() for v in out["reduced"]], wanted, atol=atol)
@@ -315,8 +294,6 @@ def test_spark_computes_small_linear_maps_itself(spark):
 
 
 def test_columns_are_refused_before_a_job_starts(spark):
-    from discrim.spark import SparkReducer
-
     rows = spark.createDataFrame(FRAME.assign(reduced=1.0))
     nested = spark.createDataFrame(FRAME).selectExpr("struct(a, b) as s", "label")
     for given, frame, named in (
@@ -331,8 +308,6 @@ def test_columns_are_refused_before_a_job_starts(spark):
 
 
 def test_a_map_of_many_rows_is_the_one_in_memory(spark):
-    from discrim.spark import SparkReducer
-
     n = 6_000  # above which moments of landmarks' features are summed
     rng = np.random.default_rng(0)
     y = np.arange(n) % 3
