@@ -75,11 +75,9 @@ def _after_second_pass(
 ) -> Statistics:
     """Return the statistics of a second pass, if the reducer needs one and the parts can be read again."""
     ask = getattr(reducer, "_second_gathering", None)
-    again = (
-        None
-        if ask is None or parts.summed is None
-        else ask(total, max_memory, None if scaler is None else scaler_units(scaler))
-    )
+    if ask is None or parts.summed is None:
+        return total
+    again = ask(total, max_memory, None if scaler is None else scaler_units(scaler))
     if again is None:
         return total
     if scaler is None:
@@ -225,7 +223,9 @@ def gathering_of(model: Any) -> Gathering:
 
 def _behind(scaler: Any, total: Statistics) -> Statistics:
     """Fit the scaler and return the statistics after it; they have no names, as in a fit of the pipeline."""
-    return replace(_scaled(scaler, total), gathering=replace(total.gathering, columns=False), names=None)
+    _fit_scaler(scaler, total)
+    found = total.standardised(*scaler_units(scaler))
+    return replace(found, gathering=replace(total.gathering, columns=False), names=None)
 
 
 def _applied(scaler: Any, X: Any) -> Any:
@@ -261,8 +261,8 @@ def _steps(model: Any) -> tuple[Any, Any]:
     return (scalers[0] if scalers else None), last
 
 
-def _scaled(scaler: Any, total: Statistics) -> Statistics:
-    """Fit the scaler and return the statistics of its output."""
+def _fit_scaler(scaler: Any, total: Statistics) -> None:
+    """Fit the scaler on the totals of the columns, weighted if the rows are."""
     scaler.n_features_in_ = total.n_features
     if total.names is not None:
         scaler.feature_names_in_ = np.array(total.names, dtype=object)
@@ -270,18 +270,23 @@ def _scaled(scaler: Any, total: Statistics) -> Statistics:
     columns = total.columns
     assert columns is not None
     _require_comparable_units(columns, total.names)
-    if isinstance(scaler, StandardScaler):
-        return total.standardised(*_standard(scaler, columns, total.n_rows))
     least, largest = columns.least, columns.largest
-    if isinstance(scaler, MaxAbsScaler):
+    if isinstance(scaler, StandardScaler):
+        scaler.mean_ = columns.mean if scaler.with_mean or scaler.with_std else None
+        scaler.var_ = scaler.scale_ = None
+        if scaler.with_std:
+            scaler.var_ = columns.squares / columns.weight
+            rounding = total.n_rows * np.finfo(np.float64).eps
+            constant = scaler.var_ <= rounding * scaler.var_ + (rounding * columns.mean) ** 2  # as scikit-learn's
+            scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))  # for units of any size
+    elif isinstance(scaler, MaxAbsScaler):
         scaler.max_abs_ = np.maximum(np.abs(least), np.abs(largest))
         scaler.scale_ = _nonzero(scaler.max_abs_)
-        return total.standardised(np.zeros(total.n_features), scaler.scale_)
-    low, high = scaler.feature_range
-    scaler.data_min_, scaler.data_max_, scaler.data_range_ = least, largest, largest - least
-    scaler.scale_ = (high - low) / _nonzero(scaler.data_range_)
-    scaler.min_ = low - least * scaler.scale_
-    return total.standardised(-scaler.min_ / scaler.scale_, 1 / scaler.scale_)
+    else:
+        low, high = scaler.feature_range
+        scaler.data_min_, scaler.data_max_, scaler.data_range_ = least, largest, largest - least
+        scaler.scale_ = (high - low) / _nonzero(scaler.data_range_)
+        scaler.min_ = low - least * scaler.scale_
 
 
 def _require_comparable_units(columns: ColumnTotals, names: tuple[str, ...] | None) -> None:
@@ -297,19 +302,6 @@ def _require_comparable_units(columns: ColumnTotals, names: tuple[str, ...] | No
             f"columns {labels[0]} and {labels[1]} with ranges {2 * widths[largest]:.3g} and "
             f"{2 * widths[smallest]:.3g}. Change the unit of one of them in each part, or fit the table in memory."
         )
-
-
-def _standard(scaler: Any, columns: ColumnTotals, n_rows: int) -> tuple[Array, Array]:
-    """Return means and deviations, weighted if the rows are."""
-    scaler.mean_ = columns.mean if scaler.with_mean or scaler.with_std else None
-    scaler.var_ = scaler.scale_ = None
-    if scaler.with_std:
-        scaler.var_ = columns.squares / columns.weight
-        rounding = n_rows * np.finfo(np.float64).eps
-        constant = scaler.var_ <= rounding * scaler.var_ + (rounding * columns.mean) ** 2  # as scikit-learn's
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))  # for units of any size
-    shift = columns.mean if scaler.with_mean else np.zeros_like(columns.mean)
-    return shift, np.ones_like(columns.mean) if scaler.scale_ is None else scaler.scale_
 
 
 def _nonzero(scale: Array) -> Array:

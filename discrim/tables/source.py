@@ -18,8 +18,9 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,7 @@ BATCH_CELLS = 2**23  # at most
 
 _UNNAMED = re.compile(r"column \d+|__index_level_\d+__|Unnamed: \d+")
 Source = tuple[str, str | None]  # of a feature: a column, and its level where the feature is an indicator
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -166,13 +168,6 @@ class TableSource:
         return part.path.name if self.path == part.path else part.path.relative_to(self.path).as_posix()
 
     # ------------------------------------------------------------------ batches
-
-    def run(self, consume: Callable[[TableSource], Result]) -> Result:
-        """Return what a function makes of the batches; it is called again if a label shows that the labels are text."""
-        try:
-            return consume(self)
-        except LabelsAreTextError:
-            return consume(replace(self, label_kind="text"))
 
     def _columns(self, part: TablePart, rows: int) -> Iterator[dict[str, Any]]:
         """Yield the columns that are read, as Arrow arrays by name, about `rows` rows at a time."""
@@ -361,6 +356,21 @@ class TableSource:
         taken = {"drop", "header", "target", "delimiter", "decimal", "thousands", "encoding"}
         errors = self.scan(keep=False).errors("keep" if self.keeps_missing else "error", self.levels)
         return join_errors([one.with_arguments(taken) for one in errors])
+
+
+def repeat_with_text_labels(
+    read: Callable[Concatenate[TableSource, Arguments], Result],
+) -> Callable[Concatenate[TableSource, Arguments], Result]:
+    """Decorate a function of a source's batches: it is called again if a label shows that the labels are text."""
+
+    @wraps(read)
+    def repeated(source: TableSource, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return read(source, *args, **kwargs)
+        except LabelsAreTextError:
+            return read(replace(source, label_kind="text"), *args, **kwargs)
+
+    return repeated
 
 
 # ---------------------------------------------------------------------- parts and columns

@@ -23,7 +23,7 @@ from discrim.cli import application
 from discrim.tables.cells import Dialect
 from discrim.tables.facts import TableFacts
 from discrim.tables.read import read_table
-from discrim.tables.source import TableSource
+from discrim.tables.source import TableSource, repeat_with_text_labels
 from torture import layouts
 
 
@@ -39,13 +39,14 @@ def in_memory(data, target, header=None):
 def in_batches(data, target, header=None):
     """Return the same from the batches of a source, as `fit(path)` reads them."""
 
+    @repeat_with_text_labels
     def joined(source):
         batches = [(X.tolist(), y.tolist()) for part in source.parts for X, y in source.batches(part)]
         labels = [label for _, y in batches for label in y]
         return source.features, [row for X, _ in batches for row in X], [(type(label), label) for label in labels]
 
     try:
-        found = TableSource.open(data, target, dialect=Dialect(header=header)).run(joined)
+        found = joined(TableSource.open(data, target, dialect=Dialect(header=header)))
     except (ValueError, OSError):
         return REFUSED
     return found if len({label for _, label in found[2]}) > 1 else REFUSED
