@@ -113,29 +113,20 @@ class _ModelFormat(_EstimatorFormat):
                     getattr(value, use)(row)
 
 
-_LINEAR = (
-    CentroidRule,
-    PathScores,
-    HeldOut,
-    Pairing,
-    Statistics,
-    Gathering,
-    FixedFeatures,
-    ClassMoments,
-    FewRows,
-    RowSample,
-    RowLimits,
+_VALUES = (
+    *(Statistics, Gathering, FixedFeatures, ClassMoments, FewRows, RowSample),
+    *(CentroidRule, PathScores, HeldOut, Pairing, RowLimits),
+    *(ChosenKernel, TriedKernel, PosteriorRule, ClassifierRule, MeanRule, HeldOutRows, LandmarkKernel),
+    *(Look, Choice, Candidate, HeldOutScores, FeatureSpace),  # state of a map fitted by partial_fit
 )
-_OF_KERNELS = (ChosenKernel, TriedKernel, PosteriorRule, ClassifierRule, MeanRule, HeldOutRows, LandmarkKernel)
-_OF_LOOKS = (Look, Choice, Candidate, HeldOutScores, FeatureSpace)  # state of a map fitted by partial_fit
 # state of RefinedHyperplane, given as text, so its module is not imported
 _OF_REFINEMENT = (
     "discrim.estimators.pair_refinement.Hyperplane",
     "discrim.estimators.pair_refinement.Refinement",
     "discrim.estimators.pair_refinement.Standard",
 )
-FORMAT = _ModelFormat("model", 2, (*_LINEAR, *_OF_KERNELS, *_OF_LOOKS))
-UNFITTED = _EstimatorFormat("estimator", 1, (*_LINEAR, *_OF_KERNELS, *_OF_LOOKS))
+FORMAT = _ModelFormat("model", 2, _VALUES)
+UNFITTED = _EstimatorFormat("estimator", 1, _VALUES)
 
 
 def save(model: Any, path: str | os.PathLike[str], *, about: Mapping[str, Any] | None = None) -> None:
@@ -204,7 +195,7 @@ def trusted_types() -> list[str]:
     """
     targets = [*_ESTIMATORS.values(), *(one.target for one in PUBLIC.values() if one.classifies)]
     ours = [target.replace(":", ".") for target in [*targets, *_OF_REFINEMENT] if target.startswith("discrim.")]
-    return sorted({*ours, *(f"{one.__module__}.{one.__qualname__}" for one in (*_LINEAR, *_OF_KERNELS, *_OF_LOOKS))})
+    return sorted({*ours, *(f"{one.__module__}.{one.__qualname__}" for one in _VALUES)})
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -46,8 +46,8 @@ except ImportError as error:
         "Java 17)."
     ) from error
 
-from discrim.core.moments.gather import Gatherer, Gathering, Statistics, gathered_total
-from discrim.engines.table_in_parts import NO_ROWS, Look, TableInParts
+from discrim.core.moments.gather import Statistics, gathered_total
+from discrim.engines.table_in_parts import Find, TableInParts
 from discrim.estimators.base import Reducer
 from discrim.estimators.bayes_error_lda import BayesErrorLDA
 from discrim.estimators.parts import MAX_MEMORY, fit_in_parts, gathering_of
@@ -161,21 +161,17 @@ def _text(one: Any) -> str:
     return base64.b64encode(one if isinstance(one, bytes) else UNFITTED.to_bytes(one)).decode("ascii")
 
 
-def _setter(name: str) -> Callable[[Any, Any], Any]:
-    def set_param(self: Any, value: Any) -> Any:
-        return self._set(**{name: value})
-
-    set_param.__name__ = f"set{name[0].upper()}{name[1:]}"
-    set_param.__doc__ = f"Set `{name}`."
-    return set_param
-
-
 def _with_setters(cls: type) -> type:
     """Add a setter for each Param of the class, as pyspark.ml has them."""
     for name in [name for name in dir(cls) if isinstance(getattr(cls, name), Param) and name != "payload"]:
-        method = _setter(name)
-        if not hasattr(cls, method.__name__):
-            setattr(cls, method.__name__, method)
+
+        def set_param(self: Any, value: Any, name: str = name) -> Any:
+            return self._set(**{name: value})
+
+        set_param.__name__ = f"set{name[0].upper()}{name[1:]}"
+        set_param.__doc__ = f"Set `{name}`."
+        if not hasattr(cls, set_param.__name__):
+            setattr(cls, set_param.__name__, set_param)
     return cls
 
 
@@ -274,14 +270,15 @@ class SparkReducer(_Columns, Estimator, DefaultParamsReadable, DefaultParamsWrit
         others = [self.getLabelCol() if gathering_of(model).supervised else None]
         others += [self.getWeightCol() if self.isSet(self.weightCol) else None]
         _require_columns(dataset, [*columns, *filter(None, others)], columns if named else [])
-        features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
-        rows = dataset.select(features.alias("features"), *(_alias(name, at) for at, name in enumerate(others) if name))
+        features = _as_array(dataset, columns) if named else _column(columns[0])
+        rows = dataset.select(
+            features.alias("features"), *(_column(name).alias(f"other{at}") for at, name in enumerate(others) if name)
+        )
         drop_invalid = self._invalid_rows() != "error"
         read = partial(_read, columns[0], [name is not None for name in others], drop_invalid)
-        parts = TableInParts(
-            len(columns) if named else _width(rows),
-            lambda gathering: _total(rows, partial(_gathered, gathering, columns if named else None, read)),
-            lambda look: _total(rows, partial(_looked_at, look, read)),
+        width, names = (len(columns), columns) if named else (_width(rows), None)
+        parts = TableInParts.from_engine(
+            width, lambda find: _total(rows, partial(_of_partition, find, read)), names=names
         )
         fit_in_parts(model, parts, self.getOrDefault(self.maxMemory))
         found = SparkReducerModel()._set(payload=FORMAT.to_bytes(model))
@@ -326,15 +323,18 @@ class SparkReducerModel(_Columns, Model, DefaultParamsReadable, DefaultParamsWri
         found = _expressed(model, len(columns)) if named and len(outputs) == 1 else None
         if found is not None:
             return _with_expression(dataset, columns, *found, self.getOutputCol(), mode)
-        features = _as_array(dataset, columns) if named else functions.col(_quoted(columns[0]))
+        features = _as_array(dataset, columns) if named else _column(columns[0])
         arrow_udf: Any = functions.arrow_udf  # whose overloads do not know kinds by annotation
         compute = arrow_udf(_transformer(model, columns, tuple(outputs), mode), _output_type(outputs, model))
         made = "discrim output"
         result = dataset.withColumn(made, compute(features))
         if mode == "skip":
-            result = result.filter(functions.col(_quoted(made)).isNotNull())
-        added = [_as_column(made, method).alias(name) for method, name in outputs.items()]
-        return result.select(*(functions.col(_quoted(name)) for name in dataset.columns), *added)
+            result = result.filter(_column(made).isNotNull())
+        values = {method: functions.col(f"{_quoted(made)}.{method}") for method in outputs}
+        for method in outputs.keys() - {"predict"}:
+            values[method] = functions.when(values[method].isNotNull(), array_to_vector(values[method]))
+        added = [values[method].alias(name) for method, name in outputs.items()]
+        return result.select(*map(_column, dataset.columns), *added)
 
     def _outputs(self, model: Any) -> dict[str, str]:
         """Return the names of the new columns by the method that computes each."""
@@ -373,11 +373,11 @@ def _require_columns(dataset: Any, names: list[str], numeric: list[str]) -> None
 def _as_array(dataset: Any, columns: list[str]) -> Any:
     """Return the columns as one column of arrays; whole numbers and decimals become doubles."""
     single = all(isinstance(dataset.schema[name].dataType, FloatType) for name in columns)
-    return functions.array(*(functions.col(_quoted(name)).cast("float" if single else "double") for name in columns))
+    return functions.array(*(_column(name).cast("float" if single else "double") for name in columns))
 
 
-def _alias(name: str, at: int) -> Any:
-    return functions.col(_quoted(name)).alias(f"other{at}")
+def _column(name: str) -> Any:
+    return functions.col(_quoted(name))
 
 
 def _quoted(name: str) -> str:
@@ -398,11 +398,6 @@ def _output_type(outputs: dict[str, str], model: Any) -> str:
 
 def _are_texts(model: Any) -> bool:
     return bool(model.classes_.dtype.kind not in "biuf")
-
-
-def _as_column(made: str, method: str) -> Any:
-    values = functions.col(f"{_quoted(made)}.{method}")
-    return values if method == "predict" else functions.when(values.isNotNull(), array_to_vector(values))
 
 
 # ---------------------------------------------------------------------- linear maps, computed by Spark itself
@@ -434,7 +429,7 @@ def _with_expression(
             "an infinite value or a result above 1.8e308. Drop such rows, or set handleInvalid='skip'."
         )
         components = components.otherwise(functions.raise_error(functions.lit(message)))
-    return result.select(*(functions.col(_quoted(name)) for name in dataset.columns), components.alias(output))
+    return result.select(*map(_column, dataset.columns), components.alias(output))
 
 
 def _sum(columns: list[str], centre: list[float], weights: list[float]) -> str:
@@ -450,39 +445,32 @@ def _sum(columns: list[str], centre: list[float], weights: list[float]) -> str:
 
 # ---------------------------------------------------------------------- on the workers
 
-Found = Callable[[str, Iterator[Any]], Any]  # of a partition, by its name and batches: something that adds up, or None
 
-
-def _total(rows: Any, find: Found) -> Any:
-    """Return the sum of a function of the partitions, added on the workers until few are left."""
-    found = rows.mapInArrow(partial(_of_partition, find), FOUND)
+def _total(rows: Any, of_partition: Callable[[Iterator[Any]], Iterator[Any]]) -> Any:
+    """Return the sum of what is found in the partitions, added on the workers until few are left."""
+    found = rows.mapInArrow(of_partition, FOUND)
     for _ in range(ROUNDS):
         found = found.groupBy((found["at"] / FAN_IN).cast("int").alias("group")).applyInArrow(_added, FOUND)
-    total = gathered_total(_unpacked(bytes(row["found"])) for row in found.collect())
-    if total is None:
-        raise ValueError(NO_ROWS)
-    return total
+    return gathered_total(_unpacked(bytes(row["found"])) for row in found.collect())
 
 
-def _of_partition(find: Found, batches: Iterator[Any]) -> Iterator[Any]:
+def _of_partition(find: Find, read: Callable[..., tuple[Any, Any, Any]], batches: Iterator[Any]) -> Iterator[Any]:
     context = TaskContext.get()
     at = context.partitionId() if context else 0
-    found = find(f"partition {at}", (batch for batch in batches if batch.num_rows))
+    found = find(f"partition {at}", _tables(read, f"partition {at}", batches))
     if found is not None:
         yield from _packed(at, found).to_batches()
 
 
-def _gathered(
-    gathering: Gathering, names: list[str] | None, read: Callable[..., Any], part: str, batches: Iterator[Any]
-) -> Statistics | None:
-    gatherer = Gatherer(gathering, part, names=names)
+def _tables(
+    read: Callable[..., tuple[Any, Any, Any]], part: str, batches: Iterator[Any]
+) -> Iterator[tuple[Any, Any, Any]]:
+    first = 0
     for batch in batches:
-        gatherer.add(*read(batch, part, gatherer.n_given))
-    return None if gatherer.is_empty else gatherer.statistics()
-
-
-def _looked_at(look: Look, read: Callable[..., Any], part: str, batches: Iterator[Any]) -> Any:
-    return gathered_total(look(*read(batch)) for batch in batches)
+        if batch.num_rows:
+            table = read(batch, part, first)
+            yield table
+            first += table[0].shape[0]
 
 
 def _added(key: tuple[Any, ...], found: Any) -> Any:
@@ -508,7 +496,7 @@ def _unpacked(content: bytes) -> Any:
 
 
 def _read(
-    column: str, others: list[bool], drop_invalid: bool, batch: Any, part: str = "the partition", first: int = 0
+    column: str, others: list[bool], drop_invalid: bool, batch: Any, part: str, first: int
 ) -> tuple[Any, Any, Any]:
     """Return (X, y, sample_weight) of a batch; column : the name of the features"""
     kept = _valid(batch.column("features")) if drop_invalid else None
@@ -596,7 +584,11 @@ def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0
         )
     if hasattr(column, "storage"):
         column = column.storage
-    sizes, X = _of_vectors(column) if column.type.num_fields == 4 else _of_arrays(column)
+    if column.type.num_fields == 4:
+        sizes, X = _of_vectors(column)
+    else:
+        sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+        X = partial(_numbers(column.flatten()).reshape, len(sizes), -1)
     if (sizes != sizes[0]).any():
         at = int(np.flatnonzero(sizes != sizes[0])[0])
         raise PartError(
@@ -607,11 +599,6 @@ def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0
 
 
 Sized = tuple[NDArray[np.int64], Callable[[], Any]]  # how many numbers each row has, and the table if they are as many
-
-
-def _of_arrays(column: Any) -> Sized:
-    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-    return sizes, lambda: _numbers(column.flatten()).reshape(len(sizes), -1)
 
 
 def _of_vectors(column: Any) -> Sized:

@@ -306,7 +306,7 @@ def project_parts(data: str, reading: Reading, wanted: Recommendation, out: Path
 
     def gathered(gathering: Gathering) -> Statistics:
         with _bar("Gathering", table) as moved:
-            total = gather_files(gathering, table, moved)
+            total = gather_files(table, gathering, moved)
         size = rows_times(total.n_rows, total.n_features, "column")
         say(f"{size} in {plural(len(total.parts), 'file')} were gathered.")
         return total
@@ -316,7 +316,7 @@ def project_parts(data: str, reading: Reading, wanted: Recommendation, out: Path
         return fitted, table
     if len(pipeline) > len(fitted):
         with columns_in_order():
-            Z, y = reduced_rows(fitted.transform, table, reading.max_bytes)
+            Z, y = reduced_rows(table, fitted.transform, reading.max_bytes)
         name, classifier = pipeline.steps[-1]
         fitted.steps.append((name, classifier.fit(Z, y)))
     X, y, n_rows = sampled_rows(table, CALIBRATED, reading.max_bytes)
@@ -333,7 +333,7 @@ def features_in_parts(model: Any, table: TableSource, out: Path, columns: Mappin
     seal = hashlib.sha256(model_file.FORMAT.to_bytes(model)).digest()
     transform = None if isinstance(model, Predictor) or table.keeps_missing else folded_transform(model)
     with _bar("Writing", table) as moved:
-        n_rows = transform_files(lambda X: _columns(model, X, types, transform), types, table, out, seal, moved)
+        n_rows = transform_files(table, lambda X: _columns(model, X, types, transform), types, out, seal, moved)
     size = rows_times(n_rows, len(model.get_feature_names_out()), "component")
     also = " with predictions" if "predicted" in types else ""
     say(f"{size}{also} are in {out}, in {plural(len(table.parts), 'file')}.")

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from discrim.core.moments.gather import Gathering, Statistics, gathered_total, part_statistics
-from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
+from discrim.core.moments.gather import gathered_total
+from discrim.engines.table_in_parts import Find, TableInParts
 from discrim.tables.validation import PartError, require_table, unmixed
+from discrim.warn_once import warn
 
 FAN_IN = 8  # statistics that one task adds
 GROUP_CELLS = 2**23  # most cells of neighbouring blocks that one task gathers: 64 MiB of doubles
@@ -54,11 +55,8 @@ def in_dask_parts(given: Iterable[Any]) -> TableInParts:
             continue
         n_columns = n_columns or (X.shape[1] if hasattr(X, "chunks") else len(X.columns))
         groups += _group_blocks(X, _split_blocks(X, *others))
-    return TableInParts(
-        n_columns or dask.delayed(_width)(groups[0][0]).compute(),
-        lambda gathering: _sum_in_tree(partial(_gather, gathering), groups),
-        lambda look: _sum_in_tree(partial(_look, look), groups),
-    )
+    n_columns = n_columns or dask.delayed(_width)(groups[0][0]).compute()
+    return TableInParts.from_engine(n_columns, partial(_sum_in_tree, groups))
 
 
 def _split_blocks(X: Any, y: Any = None, sample_weight: Any = None) -> list[tuple[Any, ...]]:
@@ -89,29 +87,24 @@ def _group_blocks(X: Any, blocks: list[Any]) -> list[list[Any]]:
     return groups
 
 
-def _sum_in_tree(compute: Callable[[str, Sequence[Any]], Any], groups: Sequence[Sequence[Any]]) -> Any:
+def _sum_in_tree(groups: Sequence[Sequence[Any]], find: Find) -> Any:
     """Return the sum of a function of each group of parts, added on the workers."""
     import dask
 
-    delayed = dask.delayed(compute, pure=False)
+    delayed = dask.delayed(partial(_found, find), pure=False)
     ends = np.cumsum([0, *map(len, groups)]).tolist()
-    tasks = [delayed(_name(*ends), group) for ends, group in zip(itertools.pairwise(ends), groups, strict=True)]
+    tasks = []
+    for first, end, group in zip(ends, ends[1:], groups, strict=False):
+        name = f"partition {first}" if end == first + 1 else f"partitions {first} to {end - 1}"
+        tasks.append(delayed(name, group))
     add = dask.delayed(gathered_total, pure=False)
     while len(tasks) > 1:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
-    return sum_of_some([tasks[0].compute()])
+    return tasks[0].compute()
 
 
-def _name(first: int, end: int) -> str:
-    return f"partition {first}" if end == first + 1 else f"partitions {first} to {end - 1}"
-
-
-def _gather(gathering: Gathering, name: str, parts: Sequence[Any]) -> Statistics | None:
-    return part_statistics(gathering, name, map(_as_tuple, parts))
-
-
-def _look(look: Look, name: str, parts: Sequence[Any]) -> Any:
-    return gathered_total(look(*_as_tuple(part)) for part in parts)
+def _found(find: Find, name: str, parts: Sequence[Any]) -> Any:
+    return find(name, map(_as_tuple, parts))
 
 
 def _width(part: Any) -> int:
@@ -127,11 +120,9 @@ def _whole_rows(X: Any) -> Any:
     """Return X with all columns of a row in one block."""
     require_table(X)
     if hasattr(X, "chunks") and len(X.chunks[1]) > 1:
-        warnings.warn(
+        warn(
             f"The Dask array has {len(X.chunks[1])} blocks of columns; they are joined (rechunk({{1: -1}})), so that "
-            "each block holds whole rows.",
-            UserWarning,
-            stacklevel=6,
+            "each block holds whole rows."
         )
         return X.rechunk({1: -1})
     return X

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.moments.gather import NO_PARTS, Gathering, Statistics
-from discrim.tables.foreign_arrays import namespace, on_host
 from discrim.tables.rows import LabelledRows, block_slices
-from discrim.tables.validation import labelled_rows, require_finite
+from discrim.tables.validation import labelled_rows, namespace, on_host, require_finite
 
 Array = NDArray[np.float64]
 MOST_CLASSES = 1_000  # a row's class is a row of zeros and a one there

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments.gather import Gatherer, Gathering, Statistics
+from discrim.core.moments.gather import Gathering, Statistics, part_statistics
 from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
 from discrim.tables.formats import TablePart, arrow, visible_files
 from discrim.tables.rows import block_slices
-from discrim.tables.source import TableSource
+from discrim.tables.source import TableSource, repeat_with_text_labels
 from discrim.tables.table_error import MAX_BYTES, TableError, quoted, require_memory
 from discrim.tables.validation import PartError
 from discrim.tables.writing import whole_file
@@ -38,22 +38,20 @@ def is_large(path: Path) -> bool:
     return sum(file.stat().st_size for file in files) >= LARGE
 
 
-def gather_files(gathering: Gathering, table: TableSource, progress: Progress | None = None) -> Statistics:
+@repeat_with_text_labels
+def gather_files(table: TableSource, gathering: Gathering, progress: Progress | None = None) -> Statistics:
     """Return the statistics of all files, one for each free core at a time, in memory that does not grow with them."""
-    return table.run(lambda source: _gathered(gathering, source, progress))
-
-
-def _gathered(gathering: Gathering, table: TableSource, progress: Progress | None) -> Statistics:
     total: Statistics | None = None
+
+    def batches(part: TablePart) -> Iterator[tuple[Any, ...]]:
+        for X, y in table.batches(part):
+            yield X, y
+            if progress is not None:
+                progress(table.part_name(part), len(X), X.nbytes)
 
     def gather(part: TablePart) -> Statistics | None:
         # rows that cannot enter the sample of the files so far are left out early: any file's will do
-        gatherer = Gatherer(gathering, table.part_name(part), names=table.features, others=total)
-        for X, y in table.batches(part):
-            gatherer.add(X, y)
-            if progress is not None:
-                progress(gatherer.part, len(X), X.nbytes)
-        return None if gatherer.is_empty else gatherer.statistics()
+        return part_statistics(gathering, table.part_name(part), batches(part), names=table.features, others=total)
 
     with one_blas_thread:
         for found in map_tasks(gather, table.parts):
@@ -92,19 +90,22 @@ def _advice_for_fits() -> Iterator[None]:
 def in_files(table: TableSource) -> TableInParts:
     """Return the table in its files, each read batch by batch."""
 
+    @repeat_with_text_labels
+    def sum_batches(source: TableSource, look: Look) -> Any:
+        return sum_of_some(look(*batch) for part in source.parts for batch in source.batches(part))
+
     def summed(look: Look) -> Any:
         with _advice_for_fits():
-            return table.run(
-                lambda source: sum_of_some(look(*batch) for part in source.parts for batch in source.batches(part))
-            )
+            return sum_batches(table, look)
 
     def gather(gathering: Gathering) -> Any:
         with _advice_for_fits():
-            return gather_files(gathering, table)
+            return gather_files(table, gathering)
 
     return TableInParts(len(table.features), gather, summed)
 
 
+@repeat_with_text_labels
 def sampled_rows(
     table: TableSource, most: int, max_bytes: int = MAX_BYTES
 ) -> tuple[NDArray[np.float64], NDArray[Any], int]:
@@ -114,10 +115,6 @@ def sampled_rows(
     class are drawn by their number among them, so files cut in other places give the same sample. In two readings: one
     for the labels, one for the rows.
     """
-    return table.run(lambda source: _sampled(source, most, max_bytes))
-
-
-def _sampled(table: TableSource, most: int, max_bytes: int) -> tuple[NDArray[np.float64], NDArray[Any], int]:
     labels: Counter[Any] = Counter()
     for part in table.parts:
         for some in table.labels(part):
@@ -147,33 +144,31 @@ def _sampled(table: TableSource, most: int, max_bytes: int) -> tuple[NDArray[np.
     return np.concatenate(rows), np.concatenate(found), n_rows
 
 
+@repeat_with_text_labels
 def reduced_rows(
-    transform: Callable[[Any], NDArray[Any]], table: TableSource, max_bytes: int = MAX_BYTES
+    table: TableSource, transform: Callable[[Any], NDArray[Any]], max_bytes: int = MAX_BYTES
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the components of all rows and their labels, which fit into memory where the rows do not."""
-
-    def collect(source: TableSource) -> tuple[NDArray[Any], NDArray[Any]]:
-        components: list[NDArray[Any]] = []
-        labels: list[Any] = []
-        taken = 0
-        for part in source.parts:
-            for X, y in source.batches(part):
-                components.append(np.asarray(transform(X)))
-                labels.append(y)
-                taken += 2 * components[-1].nbytes  # once more when they are joined
-                require_memory(source.path, taken, max_bytes, is_known=False)
-        return np.concatenate(components), np.concatenate(labels)
-
-    return table.run(collect)
+    components: list[NDArray[Any]] = []
+    labels: list[Any] = []
+    taken = 0
+    for part in table.parts:
+        for X, y in table.batches(part):
+            components.append(np.asarray(transform(X)))
+            labels.append(y)
+            taken += 2 * components[-1].nbytes  # once more when they are joined
+            require_memory(table.path, taken, max_bytes, is_known=False)
+    return np.concatenate(components), np.concatenate(labels)
 
 
 Compute = Callable[[Any], Sequence[NDArray[Any]]]  # of rows: their columns of features and predictions
 
 
+@repeat_with_text_labels
 def transform_files(
+    table: TableSource,
     compute: Compute,
     columns: Mapping[str, str],
-    table: TableSource,
     folder: Path,
     seal: bytes,
     progress: Progress | None = None,
@@ -185,19 +180,18 @@ def transform_files(
     """
     ids, labels = ([] if name is None else [name] for name in (table.id_column, table.target))
 
-    def write_all(source: TableSource) -> int:
-        types = dict.fromkeys(ids, "string") | dict(columns) | dict.fromkeys(labels, source.label_type)
+    types = dict.fromkeys(ids, "string") | dict(columns) | dict.fromkeys(labels, table.label_type)
 
-        def write(pair: tuple[TablePart, Path]) -> int:
-            part, place = pair
-            place.parent.mkdir(parents=True, exist_ok=True)
-            mark = hashlib.sha256(seal + repr(list(types.items())).encode() + _content(part.path)).hexdigest()
-            return _rows_of(place, mark) or _write(compute, types, source, part, place, mark, progress)
+    def write(pair: tuple[TablePart, Path]) -> int:
+        part, place = pair
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with open(part.path, "rb") as file:  # a part that changed at the same size and time has other features
+            content = hashlib.file_digest(file, "sha256").digest()
+        mark = hashlib.sha256(seal + repr(list(types.items())).encode() + content).hexdigest()
+        return _rows_of(place, mark) or _write(compute, types, table, part, place, mark, progress)
 
-        with one_blas_thread:
-            return sum(map_tasks(write, list(zip(source.parts, feature_files(source, folder), strict=True))))
-
-    return table.run(write_all)
+    with one_blas_thread:
+        return sum(map_tasks(write, list(zip(table.parts, feature_files(table, folder), strict=True))))
 
 
 def feature_files(table: TableSource, folder: Path) -> list[Path]:
@@ -226,12 +220,6 @@ def feature_files(table: TableSource, folder: Path) -> list[Path]:
             "features."
         )
     return places
-
-
-def _content(path: Path) -> bytes:
-    """Return the SHA-256 of a file: a part that changed at the same size and time has other features."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _rows_of(place: Path, mark: str) -> int:

@@ -27,9 +27,9 @@ from discrim.core.moments.pairwise import has_gaps
 from discrim.core.problem import Needs, Problem
 from discrim.decompositions import pinv
 from discrim.docstrings import public_estimator
-from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
+from discrim.engines.dask_tables import accept_dask, is_dask
 from discrim.engines.device_arrays import gather_array, projected_array
-from discrim.engines.table_files import files_for, in_files, is_path
+from discrim.engines.table_files import is_path
 from discrim.estimators.fitting import (
     CallbackSupportMixin,
     declare_classes,
@@ -45,15 +45,17 @@ from discrim.estimators.fitting import (
     unchanged_on_failure,
     warn_of_new_stream,
 )
-from discrim.estimators.parts import fit_within
+from discrim.estimators.parts import fit_collection
 from discrim.estimators.solution import Solution, importances, labels_explained
 from discrim.tables.check_parameters import COUNT, Constraints, check_parameters, plain_count
-from discrim.tables.foreign_arrays import as_given, is_foreign, on_host
 from discrim.tables.rows import LabelledRows, projected
 from discrim.tables.validation import (
+    as_given,
     checked_table,
+    is_foreign,
     labelled_rows,
     names_of,
+    on_host,
     require_finite,
     require_representable,
     require_table,
@@ -161,9 +163,7 @@ class Reducer(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         self, X: ArrayLike, y: ArrayLike | None, sample_weight: ArrayLike | None, groups: NDArray[Any] | None
     ) -> Self:
         if is_path(X) or is_dask(X):
-            asked, given = self._gathering(), (X, y, sample_weight)
-            fit_within(self, asked, in_files(files_for(asked, *given)) if is_path(X) else in_dask_parts([given]))
-            return self
+            return fit_collection(self, X, y, sample_weight)
         needs = self._needs()
         if is_foreign(X) and not self._allows_gaps and not names_rows(None if needs.folds is None else needs.folds.cv):
             gathered = gather_array(self._gathering(), X, y, sample_weight)

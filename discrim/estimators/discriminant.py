@@ -28,9 +28,8 @@ from discrim.estimators.base import Reducer
 from discrim.estimators.fitting import fitted_attribute, solved
 from discrim.estimators.solution import Solution
 from discrim.tables.check_parameters import COUNT, FLAG, GAPS, SHARE, Constraints, class_factors, named
-from discrim.tables.foreign_arrays import as_given
 from discrim.tables.rows import projected
-from discrim.tables.validation import require_representable
+from discrim.tables.validation import as_given, require_representable
 from discrim.warn_once import warn
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ import builtins
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,10 +24,10 @@ from discrim.core.coordinates.basis import Features
 from discrim.core.coordinates.choose import choose_in_parts
 from discrim.core.coordinates.products import PassedRows
 from discrim.core.moments.column_totals import ColumnTotals
-from discrim.core.moments.gather import Gathering, Statistics, part_statistics
+from discrim.core.moments.gather import Gathering, Statistics
 from discrim.engines.dask_tables import in_dask_parts, is_dask
 from discrim.engines.table_files import files_for, in_files, is_path
-from discrim.engines.table_in_parts import Look, TableInParts, sum_of_some
+from discrim.engines.table_in_parts import Find, TableInParts, sum_of_some
 from discrim.tables.check_parameters import BYTES, plain_count, require
 from discrim.tables.rows import LabelledRows
 from discrim.tables.validation import checked_table, labelled_rows
@@ -37,19 +37,9 @@ from discrim.warn_once import warn
 MAX_MEMORY = 8 * 2**30
 
 
-@dataclass(frozen=True)
-class Scaled:
-    """Scaler before a reducer: functions for the statistics and tables that it returns."""
-
-    statistics: Callable[[Statistics], Statistics]
-    table: Callable[[NDArray[Any]], NDArray[Any]]
-    units: Callable[[], tuple[Array, Array]]  # shift and scale, after `statistics`
-
-
-def fit_within(
-    reducer: Any, gathering: Gathering, parts: TableInParts, max_memory: int = MAX_MEMORY, scaled: Scaled | None = None
-) -> None:
-    """Fit a reducer, with or without a scaler; the required memory is checked before any part is read."""
+def fit_in_parts(model: Any, parts: TableInParts, max_memory: int = MAX_MEMORY) -> Any:
+    """Fit the model to a table in parts, and return it; the required memory is checked before any part is read."""
+    (scaler, reducer), gathering = _steps(model), gathering_of(model)
     in_passes = reducer._needs().passes
     why_not = None if in_passes else f"{gathering.method} needs them"
     if in_passes and parts.summed is None:
@@ -67,37 +57,40 @@ def fit_within(
         warn(f"{gathering.method}: {plan.reason}.")
         gathering = replace(gathering, keep="means")
     total = parts.gather(gathering)
-    if scaled is not None:
-        total = scaled.statistics(total)
+    if scaler is not None:
+        total = _behind(scaler, total)
     if exact:
-        reducer.fit_statistics(_after_second_pass(reducer, total, parts, max_memory, scaled))
-        return
+        reducer.fit_statistics(_after_second_pass(reducer, total, parts, max_memory, scaler))
+        return model
     assert parts.summed is not None
-    summed, seen = parts.summed, partial(_seen, total.gathering, total.moments.classes, scaled)
+    summed, seen = parts.summed, partial(_seen, total.gathering, total.moments.classes, scaler)
     known = Features.from_moments(total.moments, plan.reason)
     passed = PassedRows(**vars(known), summed=lambda of_rows: summed(partial(seen, of_rows)), most=plan.passes)
     reducer._fit_basis(passed, total)
+    return model
 
 
 def _after_second_pass(
-    reducer: Any, total: Statistics, parts: TableInParts, max_memory: int, scaled: Scaled | None
+    reducer: Any, total: Statistics, parts: TableInParts, max_memory: int, scaler: Any
 ) -> Statistics:
     """Return the statistics of a second pass, if the reducer needs one and the parts can be read again."""
     ask = getattr(reducer, "_second_gathering", None)
-    again = None if ask is None or parts.summed is None else ask(total, max_memory, scaled and scaled.units())
+    if ask is None or parts.summed is None:
+        return total
+    again = ask(total, max_memory, None if scaler is None else scaler_units(scaler))
     if again is None:
         return total
-    if scaled is None:
+    if scaler is None:
         return parts.gather(again)
     if again.features is None:
-        return scaled.statistics(parts.gather(replace(again, columns=True)))
+        return _behind(scaler, parts.gather(replace(again, columns=True)))
     return replace(parts.gather(again), names=None)  # the features are computed after the scaler
 
 
 def _seen(
     asked: Gathering,
     classes: NDArray[Any],
-    scaled: Scaled | None,
+    scaler: Any,
     of_rows: Callable[[LabelledRows], Any],
     X: Any,
     y: Any = None,
@@ -107,7 +100,7 @@ def _seen(
     if not np.shape(X)[0] or (weights is not None and not np.any(weights)):
         return None
     table = checked_table(asked.method, X)
-    table = table if scaled is None else scaled.table(table)
+    table = table if scaler is None else _applied(scaler, table)
     rows = labelled_rows(asked.method, table, y, weights, supervised=asked.supervised)
     codes = np.searchsorted(classes, rows.classes)[rows.codes] if asked.supervised else rows.codes
     return of_rows(replace(rows, codes=codes.astype(np.intp), classes=classes))
@@ -172,33 +165,36 @@ def fit_parts(
     (1797, 2)
     """
     require("max_memory", max_memory, BYTES)
-    wanted = gathering_of(model)  # raises before a part is read if the model cannot be fitted in parts
+    gathering_of(model)  # raises before a part is read if the model cannot be fitted in parts
     if is_path(parts):
-        return fit_in_parts(model, in_files(files_for(wanted, parts, target)), max_memory)
+        return fit_collection(model, parts, target, max_memory=max_memory)
     if target is not None:
         raise ValueError(f"target must be None unless parts is a path; got {target!r}. Pass labels as (X, y).")
     if is_dask(parts):
-        parts = [parts]
+        return fit_collection(model, parts, max_memory=max_memory)
     if isinstance(parts, Mapping) or hasattr(parts, "columns") or not isinstance(parts, Iterable):
         raise TypeError(f"parts must be {PARTS}; got {type(parts).__name__}.")
     remaining = iter(parts)
-    can_repeat = remaining is not parts
     first = list(itertools.islice(remaining, 1))
     if any(is_dask(value) for part in first for value in _as_tuple(part)):
         return fit_in_parts(model, in_dask_parts(itertools.chain(first, remaining)), max_memory)
     first = [_part(part) for part in first]
-
     passes = iter([itertools.chain(first, remaining)])
 
-    def gather(gathering: Gathering) -> Statistics:
-        given = enumerate(next(passes, parts))
-        return sum_of_some(map(partial(_of_part, gathering), given))
-
-    def summed(look: Look) -> Any:
-        return sum_of_some(map(partial(_looked_at, look), parts))
+    def total(find: Find) -> Any:
+        return sum_of_some(map(partial(_found, find), enumerate(next(passes, parts))))
 
     n_columns = next(iter(np.shape(first[0][0])[1:]), 0) if first else 0
-    return fit_in_parts(model, TableInParts(n_columns, gather, summed if can_repeat else None), max_memory)
+    return fit_in_parts(model, TableInParts.from_engine(n_columns, total, once=remaining is parts), max_memory)
+
+
+def fit_collection(
+    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, max_memory: int = MAX_MEMORY
+) -> Any:
+    """Fit the model to a path or a Dask collection, and return it."""
+    given = X, y, sample_weight
+    parts = in_files(files_for(gathering_of(model), *given)) if is_path(X) else in_dask_parts([given])
+    return fit_in_parts(model, parts, max_memory)
 
 
 def _as_tuple(part: Any) -> tuple[Any, ...]:
@@ -214,25 +210,9 @@ def _part(given: Any) -> tuple[Any, ...]:
     return part
 
 
-def _of_part(gathering: Gathering, numbered: tuple[int, Any]) -> Statistics | None:
+def _found(find: Find, numbered: tuple[int, Any]) -> Any:
     number, given = numbered
-    return part_statistics(gathering, f"part {number}", [_part(given)])
-
-
-def _looked_at(look: Look, given: Any) -> Any:
-    return look(*_part(given))
-
-
-def fit_in_parts(model: Any, parts: TableInParts, max_memory: int) -> Any:
-    """Fit the model to a table in parts, within the given memory, and return it."""
-    scaler, reducer = _steps(model)
-    scaled = (
-        None
-        if scaler is None
-        else Scaled(partial(_behind, scaler), partial(_applied, scaler), partial(scaler_units, scaler))
-    )
-    fit_within(reducer, gathering_of(model), parts, max_memory, scaled)
-    return model
+    return find(f"part {number}", [_part(given)])
 
 
 def gathering_of(model: Any) -> Gathering:
@@ -243,7 +223,9 @@ def gathering_of(model: Any) -> Gathering:
 
 def _behind(scaler: Any, total: Statistics) -> Statistics:
     """Fit the scaler and return the statistics after it; they have no names, as in a fit of the pipeline."""
-    return replace(_scaled(scaler, total), gathering=replace(total.gathering, columns=False), names=None)
+    _fit_scaler(scaler, total)
+    found = total.standardised(*scaler_units(scaler))
+    return replace(found, gathering=replace(total.gathering, columns=False), names=None)
 
 
 def _applied(scaler: Any, X: Any) -> Any:
@@ -279,8 +261,8 @@ def _steps(model: Any) -> tuple[Any, Any]:
     return (scalers[0] if scalers else None), last
 
 
-def _scaled(scaler: Any, total: Statistics) -> Statistics:
-    """Fit the scaler and return the statistics of its output."""
+def _fit_scaler(scaler: Any, total: Statistics) -> None:
+    """Fit the scaler on the totals of the columns, weighted if the rows are."""
     scaler.n_features_in_ = total.n_features
     if total.names is not None:
         scaler.feature_names_in_ = np.array(total.names, dtype=object)
@@ -288,18 +270,23 @@ def _scaled(scaler: Any, total: Statistics) -> Statistics:
     columns = total.columns
     assert columns is not None
     _require_comparable_units(columns, total.names)
-    if isinstance(scaler, StandardScaler):
-        return total.standardised(*_standard(scaler, columns, total.n_rows))
     least, largest = columns.least, columns.largest
-    if isinstance(scaler, MaxAbsScaler):
+    if isinstance(scaler, StandardScaler):
+        scaler.mean_ = columns.mean if scaler.with_mean or scaler.with_std else None
+        scaler.var_ = scaler.scale_ = None
+        if scaler.with_std:
+            scaler.var_ = columns.squares / columns.weight
+            rounding = total.n_rows * np.finfo(np.float64).eps
+            constant = scaler.var_ <= rounding * scaler.var_ + (rounding * columns.mean) ** 2  # as scikit-learn's
+            scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))  # for units of any size
+    elif isinstance(scaler, MaxAbsScaler):
         scaler.max_abs_ = np.maximum(np.abs(least), np.abs(largest))
         scaler.scale_ = _nonzero(scaler.max_abs_)
-        return total.standardised(np.zeros(total.n_features), scaler.scale_)
-    low, high = scaler.feature_range
-    scaler.data_min_, scaler.data_max_, scaler.data_range_ = least, largest, largest - least
-    scaler.scale_ = (high - low) / _nonzero(scaler.data_range_)
-    scaler.min_ = low - least * scaler.scale_
-    return total.standardised(-scaler.min_ / scaler.scale_, 1 / scaler.scale_)
+    else:
+        low, high = scaler.feature_range
+        scaler.data_min_, scaler.data_max_, scaler.data_range_ = least, largest, largest - least
+        scaler.scale_ = (high - low) / _nonzero(scaler.data_range_)
+        scaler.min_ = low - least * scaler.scale_
 
 
 def _require_comparable_units(columns: ColumnTotals, names: tuple[str, ...] | None) -> None:
@@ -315,19 +302,6 @@ def _require_comparable_units(columns: ColumnTotals, names: tuple[str, ...] | No
             f"columns {labels[0]} and {labels[1]} with ranges {2 * widths[largest]:.3g} and "
             f"{2 * widths[smallest]:.3g}. Change the unit of one of them in each part, or fit the table in memory."
         )
-
-
-def _standard(scaler: Any, columns: ColumnTotals, n_rows: int) -> tuple[Array, Array]:
-    """Return means and deviations, weighted if the rows are."""
-    scaler.mean_ = columns.mean if scaler.with_mean or scaler.with_std else None
-    scaler.var_ = scaler.scale_ = None
-    if scaler.with_std:
-        scaler.var_ = columns.squares / columns.weight
-        rounding = n_rows * np.finfo(np.float64).eps
-        constant = scaler.var_ <= rounding * scaler.var_ + (rounding * columns.mean) ** 2  # as scikit-learn's
-        scaler.scale_ = np.where(constant, 1.0, np.sqrt(scaler.var_))  # for units of any size
-    shift = columns.mean if scaler.with_mean else np.zeros_like(columns.mean)
-    return shift, np.ones_like(columns.mean) if scaler.scale_ is None else scaler.scale_
 
 
 def _nonzero(scale: Array) -> Array:

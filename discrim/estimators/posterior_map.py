@@ -21,11 +21,11 @@ from discrim.core.posterior_rule import (
     SHARPNESS,
 )
 from discrim.docstrings import public_estimator
-from discrim.engines.dask_tables import accept_dask, in_dask_parts, is_dask
-from discrim.engines.table_files import files_for, in_files, is_path
+from discrim.engines.dask_tables import accept_dask, is_dask
+from discrim.engines.table_files import is_path
 from discrim.estimators.fitting import fitted_attribute, solved, unchanged_on_failure
 from discrim.estimators.map_statistics import SHARPNESS_RULES, AbsentAttribute, MapOfStatistics
-from discrim.estimators.parts import fit_within
+from discrim.estimators.parts import fit_collection
 from discrim.tables.check_parameters import (
     POSITIVE,
     Constraints,
@@ -202,10 +202,7 @@ class PosteriorMap(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Transformer
         self._check_parameters()
         if is_path(X) or is_dask(X):
             self._look = None
-            asked = self._gathering()
-            table = in_files(files_for(asked, X, y, sample_weight)) if is_path(X) else None
-            fit_within(self, asked, table or in_dask_parts([(X, y, sample_weight)]))
-            return self
+            return fit_collection(self, X, y, sample_weight)
         with unchanged_on_failure(self):
             rows = labelled_rows(self, X, y, sample_weight, supervised=True)
             require_two_classes(self, rows.classes)

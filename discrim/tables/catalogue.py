@@ -81,12 +81,9 @@ class Location:
 def entries() -> tuple[DataSet, ...]:
     """Return all data sets, by name."""
     listed = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
-    return tuple(_as_entry(name, facts) for name, facts in sorted(listed.items()))
-
-
-def _as_entry(name: str, facts: dict[str, Any]) -> DataSet:
-    lists: dict[str, Any] = {key: tuple(facts[key]) for key in ("papers", "aliases") if key in facts}
-    return DataSet(name, **(facts | lists))
+    for facts in listed.values():
+        facts |= {key: tuple(facts[key]) for key in ("papers", "aliases") if key in facts}
+    return tuple(DataSet(name, **facts) for name, facts in sorted(listed.items()))
 
 
 def entry(name: str) -> DataSet:

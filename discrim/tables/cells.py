@@ -177,7 +177,7 @@ class Vocabulary:
         return np.concatenate(self._codes) if self._codes else np.empty(0, np.intp)
 
 
-def plain_numbers(column: Any) -> NDArray[Any] | None:
+def _plain_numbers(column: Any) -> NDArray[Any] | None:
     """Return an Arrow column of numbers as float32 or float64, NaN where a cell is null; None for any other column."""
     kind = str(column.type)
     if kind.startswith("decimal"):
@@ -193,24 +193,33 @@ def plain_numbers(column: Any) -> NDArray[Any] | None:
 def numbers(column: Any, form: Dialect) -> tuple[NDArray[Any], NDArray[np.uint8] | None, bool]:
     """Return the cells as numbers (NaN where they are none), what each is (None: all are numbers), and whether the
     numbers were written as true and false."""
-    values = plain_numbers(column)
-    if values is not None:
-        return *_kinds(values, form), False
-    cells, codes = distinct(column)
-    readings, are_words = form.readings(cells)
-    kinds = np.array([kind for kind, _ in readings], dtype=np.uint8)[codes]
-    return np.array([value for _, value in readings])[codes], kinds if kinds.any() else None, are_words
-
-
-def _kinds(values: NDArray[Any], form: Dialect) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
-    usual = np.isfinite(values)
+    values = _plain_numbers(column)
+    if values is None:
+        cells, codes = distinct(column)
+        readings, are_words = form.readings(cells)
+        kinds = np.array([kind for kind, _ in readings], dtype=np.uint8)[codes]
+        return np.array([value for _, value in readings])[codes], kinds if kinds.any() else None, are_words
     if form.codes:
-        coded = np.isin(values, list(form.codes))
-        values = np.where(coded, np.nan, values)
-        usual &= ~coded
+        values = np.where(np.isin(values, list(form.codes)), np.nan, values)
+    usual = np.isfinite(values)
     if usual.all():
-        return values, None
-    return values, np.where(usual, NUMBER, np.where(np.isinf(values), INFINITE, ABSENT)).astype(np.uint8)
+        return values, None, False
+    return values, np.where(usual, NUMBER, np.where(np.isinf(values), INFINITE, ABSENT)).astype(np.uint8), False
+
+
+def level_indicators(
+    column: Any, levels: Collection[str], form: Dialect
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.uint8] | None]:
+    """Return where a column of text holds each level (NaN where a cell is missing), and what each cell is.
+
+    Any other text is a TEXT; the second result is None if there is none, and no cell is missing.
+    """
+    values, codes = distinct_values(column)
+    texts = [normal_cell(value) for value in values]
+    of_text = [ABSENT if text in form.missing else NUMBER if text in levels else TEXT for text in texts]
+    kinds = np.array(of_text, np.uint8)
+    found = {level: np.where(kinds == ABSENT, np.nan, [text == level for text in texts])[codes] for level in levels}
+    return found, kinds[codes] if kinds.any() else None
 
 
 def rows_of_columns(columns: Sequence[NDArray[Any]], dtype: Any, place: NDArray[Any] | None = None) -> NDArray[Any]:

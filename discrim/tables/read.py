@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from discrim.tables.annotated import read_annotated
-from discrim.tables.archive import Archive, read_archive
+from discrim.tables.archive import Archive, read_annotated, read_archive
 from discrim.tables.cells import MISSING, Dialect
 from discrim.tables.formats import column_names
 from discrim.tables.labelled_table import LabelledTable, checked_names, coded, label_array, notes_on

@@ -41,12 +41,9 @@ class Scan:
     def add(self, found: dict[str, Any], *, keep: bool) -> None:
         """Add a batch of columns."""
         source, n_rows = self.source, len(next(iter(found.values())))
-        values = []
-        for name, level in source.sources:
-            column, kinds = source.values(found[name], name, level, survey=True)
-            values.append(column)
-            if kinds is not None:
-                self.kinds.setdefault(name, []).append((self.n_rows, kinds))
+        values, kinds = source.values(found)
+        for name, one in kinds.items():
+            self.kinds.setdefault(name, []).append((self.n_rows, one))
         if source.target is not None:
             self.labels.add(found[source.target])
         if source.id_column is not None:
@@ -138,20 +135,15 @@ class Scan:
 
     def place(self, row: int) -> str:
         """Return where a row stands, with the file's name if there are several."""
-        part, at = self._located(row)
+        part, at = self.located(row)
         return part.place(at) if len(self.source.parts) == 1 else f"{self.source.part_name(part)}, {part.place(at)}"
 
     def where(self, row: int) -> str:
         """Return where a row stands, with the path of its file."""
-        part, at = self._located(row)
+        part, at = self.located(row)
         return f"{part.path}, {part.place(at)}"
 
-    def cell(self, row: int, name: str) -> str:
-        """Return a cell as its file has it."""
-        part, at = self._located(row)
-        return part.cell(at, name)
-
-    def _located(self, row: int) -> tuple[TablePart, int]:
+    def located(self, row: int) -> tuple[TablePart, int]:
         number = int(np.searchsorted(self.starts, row, side="right")) - 1
         return self.source.parts[number], row - self.starts[number]
 
@@ -187,7 +179,8 @@ class Survey:
     def example(self, kind: int) -> tuple[str, str]:
         """Return the place of the first such cell, and the cell as its file has it."""
         row = self.first(kind)
-        return f"{self.scan.where(row)}, column {self.name!r}", self.scan.cell(row, self.name)
+        part, at = self.scan.located(row)
+        return f"{self.scan.where(row)}, column {self.name!r}", part.cell(at, self.name)
 
     @property
     def categorical(self) -> bool:

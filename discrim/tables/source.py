@@ -18,13 +18,15 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discrim.tables.cells import (
+    ABSENT,
     INFINITE,
     NUMBER,
     TEXT,
@@ -33,9 +35,9 @@ from discrim.tables.cells import (
     as_integers,
     distinct_values,
     label_of,
+    level_indicators,
     normal_cell,
     numbers,
-    plain_numbers,
     rows_of_columns,
 )
 from discrim.tables.delimited import DelimitedPart
@@ -51,10 +53,10 @@ from discrim.tables.formats import (
     on_its_side,
     open_feather,
     open_sheet,
+    require_names,
     require_utf8_name,
     visible_files,
 )
-from discrim.tables.header import require_names
 from discrim.tables.labelled_table import normal_text
 from discrim.tables.scan import BATCH_ROWS, Scan
 from discrim.tables.table_error import MAX_BYTES, Advice, TableError, join_errors, meant, require_memory
@@ -64,6 +66,7 @@ BATCH_CELLS = 2**23  # at most
 
 _UNNAMED = re.compile(r"column \d+|__index_level_\d+__|Unnamed: \d+")
 Source = tuple[str, str | None]  # of a feature: a column, and its level where the feature is an indicator
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -76,7 +79,7 @@ class TableSource:
     """A table in one or many parts, opened: its columns are known, its rows are read on demand.
 
     sources : the column of each feature, and its level if the feature is an indicator of a text column
-    label_kind : "cells" of delimited files, "number", "bool" or "text"; text_labels : True if whole numbers are text
+    label_kind : "cells" of delimited files and "number", of which all are whole numbers so far, "bool" or "text"
     """
 
     path: Path
@@ -87,7 +90,6 @@ class TableSource:
     form: Dialect
     dtype: np.dtype[Any]
     label_kind: str = "text"
-    text_labels: bool = False
     notes: tuple[str, ...] = ()
     is_named: bool = True  # it is known which column holds the labels
     keeps_missing: bool = False  # batches have NaN for missing cells instead of an error
@@ -136,7 +138,7 @@ class TableSource:
         opened._require_equal_columns(is_open=features is not None)
         if features is None:
             opened._require_own_names()
-        opened = replace(
+        return replace(
             opened,
             dtype=opened._feature_type(),
             label_kind=opened._kind_of_labels(),
@@ -144,7 +146,6 @@ class TableSource:
             is_named=target is not None or not labelled,
             keeps_missing=keeps_missing,
         )
-        return replace(opened, text_labels=opened._begins_with_text())
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -160,20 +161,13 @@ class TableSource:
     @property
     def label_type(self) -> str:
         """Arrow's name for the type of the labels: "int64", "bool_" or "string"."""
-        return {"bool": "bool_", "text": "string"}.get(self.label_kind, "string" if self.text_labels else "int64")
+        return {"bool": "bool_", "text": "string"}.get(self.label_kind, "int64")
 
     def part_name(self, part: TablePart) -> str:
         """Return where a part is, as seen from the table."""
         return part.path.name if self.path == part.path else part.path.relative_to(self.path).as_posix()
 
     # ------------------------------------------------------------------ batches
-
-    def run(self, consume: Callable[[TableSource], Result]) -> Result:
-        """Return what a function makes of the batches; it is called again if a label shows that the labels are text."""
-        try:
-            return consume(self)
-        except LabelsAreTextError:
-            return consume(replace(self, text_labels=True))
 
     def _columns(self, part: TablePart, rows: int) -> Iterator[dict[str, Any]]:
         """Yield the columns that are read, as Arrow arrays by name, about `rows` rows at a time."""
@@ -189,30 +183,15 @@ class TableSource:
     def named_batches(self, part: TablePart) -> Iterator[tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]]:
         """Yield rows of the features, which the next rows will take the place of, their labels and their ids."""
         most = max(1, min(BATCH_ROWS, BATCH_CELLS // max(1, len(self.sources))))
+        bad = (TEXT, INFINITE) if self.keeps_missing else (TEXT, INFINITE, ABSENT)
         place: NDArray[Any] | None = None
         for found in self._columns(part, most):
-            values = [self.values(found[name], name, level)[0] for name, level in self.sources]
+            values, kinds = self.values(found)
+            if any(np.isin(one, bad).any() for one in kinds.values()):
+                raise self.complaint()
             place = rows_of_columns(values, self.dtype, place)
-            rows = place[: len(values[0])]
-            if not np.isfinite(rows.sum()) and not np.isfinite(rows).all() and not self._lacks_cells_only(found):
-                raise self.complaint()
-            self._require_levels(found)
             labels = None if self.target is None else self._labels(found[self.target])
-            yield rows, labels, None if self.id_column is None else _ids(found[self.id_column])
-
-    def _lacks_cells_only(self, found: dict[str, Any]) -> bool:
-        """Return whether all cells of a batch that are no numbers are missing, and missing cells are kept."""
-        if not self.keeps_missing:
-            return False
-        kinds = [self.values(found[name], name, level, survey=True)[1] for name, level in self.sources]
-        return not any(one is not None and np.isin(one, (TEXT, INFINITE)).any() for one in kinds)
-
-    def _require_levels(self, found: dict[str, Any]) -> None:
-        """Raise if a text column has a text for which no feature is an indicator."""
-        for name, known in self.levels.items():
-            texts = {normal_cell(value) for value in distinct_values(found[name])[0]}
-            if not texts <= known | self.form.missing:
-                raise self.complaint()
+            yield place[: len(values[0])], labels, None if self.id_column is None else _ids(found[self.id_column])
 
     @property
     def levels(self) -> dict[str, set[str]]:
@@ -229,24 +208,24 @@ class TableSource:
         for (column,) in part.batches([self.target], [self.target], BATCH_ROWS):
             yield self._labels(column)
 
-    def values(
-        self, column: Any, name: str, level: str | None, *, survey: bool = False
-    ) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
-        """Return a feature's numbers, NaN where a cell is none; with `survey`, what each cell is if some are none."""
-        if level is not None:
-            values, codes = distinct_values(column)
-            texts = [normal_cell(value) for value in values]
-            known = [np.nan if text in self.form.missing else float(text == level) for text in texts]
-            return np.array(known)[codes], None
-        if not survey and not self.form.codes and (plain := plain_numbers(column)) is not None:
-            found, kinds, are_words = plain, None, False
-        else:
-            found, kinds, are_words = numbers(column, self.form)
-        holds_some = kinds is None or bool((kinds == NUMBER).any())
-        if holds_some and self._words.setdefault(name, are_words) != are_words:
-            # true and 1.5 in one column are refused, whether they meet in one batch or in two
-            return np.full(len(found), np.nan), np.full(len(found), TEXT, np.uint8)
-        return found, kinds
+    def values(self, found: dict[str, Any]) -> tuple[list[NDArray[Any]], dict[str, NDArray[np.uint8]]]:
+        """Return the numbers of each feature, NaN where a cell is none, and what the cells are of columns with such."""
+        coded = {name: level_indicators(found[name], levels, self.form) for name, levels in self.levels.items()}
+        kinds = {name: kind for name, (_, kind) in coded.items() if kind is not None}
+        values = []
+        for name, level in self.sources:
+            if level is not None:
+                values.append(coded[name][0][level])
+                continue
+            column, kind, are_words = numbers(found[name], self.form)
+            holds_some = kind is None or bool((kind == NUMBER).any())
+            if holds_some and self._words.setdefault(name, are_words) != are_words:
+                # true and 1.5 in one column are refused, whether they meet in one batch or in two
+                column, kind = np.full(len(column), np.nan), np.full(len(column), TEXT, np.uint8)
+            values.append(column)
+            if kind is not None:
+                kinds[name] = kind
+        return values, kinds
 
     def _labels(self, column: Any) -> NDArray[Any]:
         values, codes = distinct_values(column)
@@ -261,12 +240,12 @@ class TableSource:
 
     def typed_labels(self, labels: Sequence[Any], *, settles: bool = False) -> list[Any]:
         """Return different labels in their type; `settles` if they are all there are."""
-        if self.label_kind in ("bool", "text"):
+        if self.label_kind == "bool":
             return list(labels)
-        whole = None if self.text_labels else as_integers(labels)
+        whole = None if self.label_kind == "text" else as_integers(labels)
         if whole is not None:
             return whole
-        if not (settles or self.text_labels):
+        if not (settles or self.label_kind == "text"):
             raise LabelsAreTextError
         return [label if isinstance(label, str) else str(float(label)) for label in labels]
 
@@ -292,7 +271,10 @@ class TableSource:
         return np.dtype(np.float32 if held == {"float32"} and plain else np.float64)
 
     def _kind_of_labels(self) -> str:
-        """Return the kind of labels that all parts have; raise if parts of two kinds would be joined."""
+        """Return the kind of labels that all parts have; raise if parts of two kinds would be joined.
+
+        It is "text" if the first labels already show that not all are whole numbers.
+        """
         if self.target is None:
             return "text"
         same = {"integer": "number", "float": "number", "float32": "number"}
@@ -307,7 +289,20 @@ class TableSource:
                 f"Labels of one table must be of one type; got {one} in {kinds[one].path} and {other} in "
                 f"{kinds[other].path} (column {self.target!r}). Write both as integers or both as text."
             )
-        return next(iter(kinds), "text")
+        kind = next(iter(kinds), "text")
+        if kind in ("bool", "text"):
+            return kind
+        for part in self.parts:
+            if self.target in part.keys or not isinstance(part, DelimitedPart):
+                cells: list[Any] = next(
+                    (column.unique().to_pylist() for (column,) in part.batches([self.target], [], 1000)), []
+                )
+            else:
+                cells = [row[part.names.index(self.target)] for row in part.head(10)]
+            labels = [label for label in map(self.label, cells) if label is not None]
+            if labels:
+                return kind if as_integers(labels) is not None else "text"
+        return kind
 
     def _require_own_names(self) -> None:
         """Raise if a column has no name of its own, or no column is left; text and infinite cells are named with it."""
@@ -329,22 +324,6 @@ class TableSource:
             named = replace(self, sources=tuple(one for one in self.sources if not is_unnamed(one[0])))
             others = named.scan(keep=False).errors("keep") if named.sources else []
             raise join_errors([*errors, *others])
-
-    def _begins_with_text(self) -> bool:
-        """Return whether the first labels already show that not all labels are whole numbers."""
-        if self.target is None or self.label_kind in ("bool", "text"):
-            return False
-        for part in self.parts:
-            if self.target in part.keys or not isinstance(part, DelimitedPart):
-                cells: list[Any] = next(
-                    (column.unique().to_pylist() for (column,) in part.batches([self.target], [], 1000)), []
-                )
-            else:
-                cells = [row[part.names.index(self.target)] for row in part.head(10)]
-            labels = [label for label in map(self.label, cells) if label is not None]
-            if labels:
-                return as_integers(labels) is None
-        return False
 
     # ------------------------------------------------------------------ all rows
 
@@ -377,6 +356,21 @@ class TableSource:
         taken = {"drop", "header", "target", "delimiter", "decimal", "thousands", "encoding"}
         errors = self.scan(keep=False).errors("keep" if self.keeps_missing else "error", self.levels)
         return join_errors([one.with_arguments(taken) for one in errors])
+
+
+def repeat_with_text_labels(
+    read: Callable[Concatenate[TableSource, Arguments], Result],
+) -> Callable[Concatenate[TableSource, Arguments], Result]:
+    """Decorate a function of a source's batches: it is called again if a label shows that the labels are text."""
+
+    @wraps(read)
+    def repeated(source: TableSource, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        try:
+            return read(source, *args, **kwargs)
+        except LabelsAreTextError:
+            return read(replace(source, label_kind="text"), *args, **kwargs)
+
+    return repeated
 
 
 # ---------------------------------------------------------------------- parts and columns

@@ -42,8 +42,11 @@ class Advice:
         return set(self._arguments)
 
     def in_python(self) -> str:
-        given = ", ".join(f"{name}={_literal(value)}" for name, value in self._arguments.items())
-        return f"{self._words} {given}" if given else self._words
+        given = [
+            f"{name}=[{quoted(value)}]" if isinstance(value, list) else f"{name}={value!r}"
+            for name, value in self._arguments.items()
+        ]
+        return f"{self._words} {', '.join(given)}" if given else self._words
 
     def on_the_command_line(self, known: Mapping[str, str]) -> str | None:
         """Return the advice with the command's options (parameter → option), None if it has none."""
@@ -64,6 +67,8 @@ class TableError(ValueError):
         What can be done about it.
     """
 
+    others: tuple[TableError, ...] = ()  # other things that are wrong with the table
+
     def __init__(self, fact: str, *advice: str | Advice) -> None:
         super().__init__(fact, *advice)
         self.fact, self.advice = fact, advice
@@ -75,38 +80,24 @@ class TableError(ValueError):
         )
 
     def __str__(self) -> str:
-        return self._sentence([one if isinstance(one, str) else one.in_python() for one in self.advice])
+        return self._worded(Advice.in_python)
 
     def on_the_command_line(self, known: Mapping[str, str]) -> str:
         """Return the message with the command's options, given as a mapping from parameters."""
-        advice = [one if isinstance(one, str) else one.on_the_command_line(known) for one in self.advice]
-        return self._sentence([one for one in advice if one is not None])
+        return self._worded(lambda advice: advice.on_the_command_line(known))
 
-    def _sentence(self, advice: Sequence[str]) -> str:
-        ways = "; or ".join(advice)
-        return f"{self.fact} {ways[:1].upper()}{ways[1:]}." if ways else self.fact
+    def _worded(self, phrase: Callable[[Advice], str | None]) -> str:
+        advice = [one if isinstance(one, str) else phrase(one) for one in self.advice]
+        ways = "; or ".join(one for one in advice if one is not None)
+        message = f"{self.fact} {ways[:1].upper()}{ways[1:]}." if ways else self.fact
+        return "\n".join([message, *(one._worded(phrase) for one in self.others)])
 
 
 def join_errors(errors: Sequence[TableError]) -> TableError:
     """Return one error with all of them, each on a line of its own."""
-    return errors[0] if len(errors) == 1 else CombinedTableError(errors)
-
-
-class CombinedTableError(TableError):
-    """Several things that are wrong with a table."""
-
-    def __init__(self, errors: Sequence[TableError]) -> None:
-        super().__init__(errors[0].fact, *errors[0].advice)
-        self.errors = tuple(errors)
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.errors))
-
-    def on_the_command_line(self, known: Mapping[str, str]) -> str:
-        return "\n".join(one.on_the_command_line(known) for one in self.errors)
-
-    def __reduce__(self) -> Any:
-        return CombinedTableError, (self.errors,)
+    joined = TableError(errors[0].fact, *errors[0].advice)
+    joined.others = tuple(errors[1:])
+    return joined
 
 
 def require_memory(path: Any, needed: int, max_bytes: int, *, is_known: bool = True) -> None:
@@ -186,10 +177,6 @@ def plural(count: int, noun: str) -> str:
 
 def are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def _literal(value: Any) -> str:
-    return f"[{quoted(value)}]" if isinstance(value, list) else repr(value)
 
 
 def _option(option: str, value: Any) -> str:

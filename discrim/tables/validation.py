@@ -1,4 +1,8 @@
-"""Input validation: tables, labels and weights. Parameters of estimators are checked in `check_parameters`."""
+"""Input validation: tables, labels and weights. Parameters of estimators are checked in `check_parameters`.
+
+Arrays of other libraries (PyTorch, CuPy, JAX …) stay what they are if `sklearn.set_config(array_api_dispatch=True)`
+asks for it; otherwise they become numpy's.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -19,7 +25,6 @@ from sklearn.utils.validation import (
 )
 
 from discrim.tables.check_parameters import WEIGHT_RANGE
-from discrim.tables.foreign_arrays import on_host
 from discrim.tables.rows import LabelledRows, PickedRows
 
 FLOATS = float, np.floating
@@ -425,3 +430,35 @@ def is_absent(label: Any) -> bool:
     if isinstance(label, (*FLOATS, np.datetime64, np.timedelta64)):
         return bool(label != label)
     return label is None or type(label).__name__ in ("NAType", "NaTType")
+
+
+# ---------------------------------------------------------------------- arrays of other libraries
+
+
+def is_foreign(X: Any) -> bool:
+    """Return whether X is an array of another library, which stays on its device."""
+    return bool(get_config()["array_api_dispatch"]) and hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray)
+
+
+def namespace(X: Any) -> Any:
+    """Return the functions for such an array."""
+    return get_namespace(X)[0]
+
+
+def on_host(X: Any) -> Any:
+    """Return a foreign array as numpy's, copied if it is on another device; anything else unchanged."""
+    if not is_foreign(X):
+        return X
+    X = X.detach() if hasattr(X, "detach") else X
+    if hasattr(X, "cpu"):  # PyTorch
+        X = X.cpu()
+    elif hasattr(X, "get"):  # CuPy
+        X = X.get()
+    return np.asarray(X) if isinstance(X, np.ndarray) else np.from_dlpack(X)
+
+
+def as_given(result: NDArray[Any], X: Any) -> Any:
+    """Return numbers in the library and on the device of X if it is foreign; labels that are no numbers stay."""
+    if not is_foreign(X) or result.dtype.kind not in "fiub":
+        return result
+    return namespace(X).asarray(np.require(result, requirements=["C", "W"]), device=X.device)

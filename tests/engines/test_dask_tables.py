@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from discrim import PCA, BayesErrorLDA, HashKFold, MarginPCA, PosteriorMap, RegularizedLDA, fit_parts, make_pipeline
-from discrim.engines import dask_tables
-from discrim.estimators.parts import fit_within
+from discrim.engines import dask_tables, table_in_parts
+from discrim.estimators.parts import fit_collection
 from discrim.tables.validation import PartError
 
 dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'discrim[dask]'")
@@ -173,7 +173,7 @@ def test_tables_too_large_are_rejected_before_a_block_is_computed(monkeypatch):
     frame = dd.from_dask_array(rows, columns=[f"x{i}" for i in range(120)])
     with pytest.raises(ValueError, match="RegularizedLDA needs them"):
         fit_parts(RegularizedLDA(), [(frame, frame["x0"])], max_memory=200_000)
-    monkeypatch.setattr("discrim.estimators.base.fit_within", partial(fit_within, max_memory=200_000))
+    monkeypatch.setattr("discrim.estimators.base.fit_collection", partial(fit_collection, max_memory=200_000))
     with pytest.raises(ValueError, match="RegularizedLDA needs them"):
         RegularizedLDA().fit(rows, OF_WIDE)
 
@@ -257,8 +257,10 @@ def test_small_blocks_are_gathered_together(monkeypatch, length, n_groups):
     seen = []
     monkeypatch.setattr(dask_tables, "MIN_TASKS", 2)
     monkeypatch.setattr(dask_tables, "GROUP_CELLS", 6 * 5 if length == 1 else 10**9)
-    gather = dask_tables._gather
-    monkeypatch.setattr(dask_tables, "_gather", lambda *given: [seen.append(given[1]), gather(*given)][1])
+    gather = table_in_parts.part_statistics
+    monkeypatch.setattr(
+        table_in_parts, "part_statistics", lambda *given, **named: [seen.append(given[1]), gather(*given, **named)][1]
+    )
     model = RegularizedLDA(2, shrinkage=0.1).fit(da.from_array(X, chunks=(5 * length, 6)), Y)
     assert len(seen) == n_groups
     np.testing.assert_allclose(model.transform(X), RegularizedLDA(2, shrinkage=0.1).fit(X, Y).transform(X), atol=1e-10)

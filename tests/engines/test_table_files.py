@@ -70,11 +70,14 @@ def test_batches_of_any_length_are_the_file(tmp_path, monkeypatch):
         assert np.concatenate([labels for _, labels in batches]).tolist() == FRAME["kind"].tolist()
     FRAME.assign(kind=FRAME["kind"].where(FRAME.index != 250)).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'kind'"):
-        gather_files(gathering_of(PCA(2)), TableSource.open(tmp_path / "rows.parquet", "kind"))
+        gather_files(TableSource.open(tmp_path / "rows.parquet", "kind"), gathering_of(PCA(2)))
     FRAME.assign(c=FRAME["c"].where(FRAME.index != 250)).to_parquet(tmp_path / "rows.parquet")
     table = TableSource.open(tmp_path / "rows.parquet", "kind")
     with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
-        transform_files(lambda rows: PCA(2).fit(X).transform(rows).T, TWO, table, tmp_path / "out", b"")
+        transform_files(table, lambda rows: PCA(2).fit(X).transform(rows).T, TWO, tmp_path / "out", b"")
+    assert not list((tmp_path / "out").iterdir())
+    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
+        gather_files(table, gathering_of(PCA(2)))
 
 
 def test_whole_numbers_decimals_bools_and_single_precision(tmp_path):
@@ -94,7 +97,7 @@ def test_features_of_a_changed_file_are_written_again(tmp_path):
     parts, out = in_parts(tmp_path / "parts"), tmp_path / "out"
 
     def written():
-        transform_files(lambda rows: rows[:, :1].T, {"one": "float64"}, TableSource.open(parts, "kind"), out, b"model")
+        transform_files(TableSource.open(parts, "kind"), lambda rows: rows[:, :1].T, {"one": "float64"}, out, b"model")
         return pq.read_table(out / "p0.parquet").to_pandas()["one"].tolist()
 
     before = written()
@@ -114,12 +117,12 @@ def test_an_interrupted_run_continues_and_another_model_starts_again(tmp_path):
 
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
-        transform_files(transform, TWO, table, out, b"model")
+        transform_files(table, transform, TWO, out, b"model")
     assert sorted(p.name for p in out.iterdir()) == ["p0.parquet", "p1.parquet"]  # whole or absent
-    assert transform_files(transform, TWO, table, out, b"model") == 300
+    assert transform_files(table, transform, TWO, out, b"model") == 300
     assert len(calls) == 4
     assert pq.read_table(out).column_names == ["one", "two", "kind"]
-    assert transform_files(transform, TWO, table, out, b"another") == 300
+    assert transform_files(table, transform, TWO, out, b"another") == 300
     assert len(calls) == 7
 
 
@@ -135,7 +138,7 @@ def transform(rows):
         os.kill(os.getpid(), signal.SIGKILL)
     return rows[:, :2].T
 TWO = {"one": "float64", "two": "float64"}
-transform_files(transform, TWO, TableSource.open(Path(sys.argv[1]), "kind"), Path(sys.argv[2]), b"model")
+transform_files(TableSource.open(Path(sys.argv[1]), "kind"), transform, TWO, Path(sys.argv[2]), b"model")
 """
 
 
@@ -146,7 +149,7 @@ def test_the_next_run_removes_leftovers_of_a_killed_one(tmp_path):
         assert killed.returncode == -9
     assert sorted(p.name for p in out.iterdir()) == [".p2.parquet.part", "p0.parquet", "p1.parquet"]
     table = TableSource.open(parts, "kind")
-    assert transform_files(lambda rows: rows[:, :2].T, TWO, table, out, b"model") == 300
+    assert transform_files(table, lambda rows: rows[:, :2].T, TWO, out, b"model") == 300
     assert sorted(p.name for p in out.iterdir()) == ["p0.parquet", "p1.parquet", "p2.parquet"]
     np.testing.assert_array_equal(pq.read_table(out / "p2.parquet").to_pandas()["one"], FRAME["a"][200:])
 
@@ -161,20 +164,20 @@ def test_every_file_has_features_of_its_own_and_none_is_written_over(tmp_path):
     def transform(rows):
         return rows[:, :2].T
 
-    assert transform_files(transform, TWO, table, out, b"model") == 300
+    assert transform_files(table, transform, TWO, out, b"model") == 300
     np.testing.assert_array_equal(pq.read_table(out).to_pandas()[["one", "two"]], X[:, :2])
     alone = parts / "part.0.parquet"
     before = alone.read_bytes()
     for source, folder in ((parts, parts), (parts, parts / "features"), (alone, parts)):
         with pytest.raises(TableError, match="Name another folder"):
-            transform_files(transform, TWO, TableSource.open(source, "kind"), folder, b"model")
+            transform_files(TableSource.open(source, "kind"), transform, TWO, folder, b"model")
     assert alone.read_bytes() == before
     same = tmp_path / "same"
     same.mkdir()
     FRAME.to_csv(same / "rows.csv", index=False)
     FRAME.to_csv(same / "rows.csv.gz", index=False)
     with pytest.raises(TableError, match=r"rows.csv.*rows.csv.gz.*rows.parquet"):
-        transform_files(transform, TWO, TableSource.open(same, "kind"), out, b"model")
+        transform_files(TableSource.open(same, "kind"), transform, TWO, out, b"model")
 
 
 def test_features_of_a_removed_part_are_reported(tmp_path):
@@ -205,7 +208,7 @@ def test_features_of_a_removed_part_are_reported(tmp_path):
     for name in ("p7.parquet", "kind=x/p0.parquet"):
         FRAME.to_parquet(out / name)
     with pytest.raises(TableError, match=r"kind=x/p0.parquet.*p7.parquet"):
-        transform_files(lambda rows: rows[:, :2].T, TWO, TableSource.open(parts, "kind"), out, b"model")
+        transform_files(TableSource.open(parts, "kind"), lambda rows: rows[:, :2].T, TWO, out, b"model")
 
 
 def test_project_and_apply_on_the_command_line(tmp_path):
@@ -299,16 +302,8 @@ def test_a_large_folder_is_compared_by_a_sample_of_its_rows(tmp_path, monkeypatc
     assert "Leave out --groups" in refused.stderr
 
 
-def test_errors_name_file_row_and_column(tmp_path):
-    wrong = FRAME.copy()
-    wrong.iloc[250, 2] = np.nan
-    wrong.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
-        gather_files(gathering_of(PCA(2)), TableSource.open(tmp_path / "rows.parquet", "kind"))
-    model, table = PCA(2).fit(X), TableSource.open(tmp_path / "rows.parquet", "kind")
-    with pytest.raises(ValueError, match=r"rows.parquet, row 251.*'c'"):
-        transform_files(lambda rows: model.transform(rows).T, TWO, table, tmp_path / "out", b"")
-    assert not list((tmp_path / "out").iterdir())
+def test_errors_name_column_and_folder(tmp_path):
+    FRAME.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(TableError, match="'sort'"):
         TableSource.open(tmp_path / "rows.parquet", "sort")
     with pytest.raises(TableError, match=r"column 'kind': '[xyz]'"):
@@ -329,29 +324,7 @@ def csv_parts(folder, *contents):
 
 
 def gathered(folder, target=None):
-    return gather_files(gathering_of(PCA(1)), TableSource.open(folder, target))
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("5.1,3.5,x\n4.9,3.0,x\n7.0,3.2,y\n", "looks like a row, which would be lost"),
-        ("1,x\n2,y\n3,x\n", "looks like a row, which would be lost"),
-        ("1,2,3,x\n4,5,6,y\n7,8,9,x\n", "looks like a row, which would be lost"),
-    ],
-    ids=["numbers", "one column", "rising numbers above labels that come again"],
-)
-def test_a_csv_without_names_does_not_lose_its_first_row(tmp_path, content, words):
-    with pytest.raises(TableError, match=words):
-        gathered(csv_parts(tmp_path / "parts", content))
-
-
-def test_names_that_are_numbers_are_taken_where_they_rise_or_the_labels_are_named(tmp_path):
-    pixels = csv_parts(tmp_path / "pixels", "0,1,2,kind\n4,5,6,x\n7,8,9,y\n")
-    assert gathered(pixels).n_rows == 2
-    assert "taken for the names of the columns, not for a row" in TableSource.open(pixels, None).notes[0]
-    falling = csv_parts(tmp_path / "falling", "9,5,kind\n4,5,x\n7,8,y\n")
-    assert gathered(falling, "kind").n_rows == 2
+    return gather_files(TableSource.open(folder, target), gathering_of(PCA(1)))
 
 
 @pytest.mark.parametrize(

@@ -217,16 +217,6 @@ def test_a_scaler_gathers_the_columns_for_every_method(make, sparse):
     assert largest_angle(gathered[1].components_, whole[1].components_) < 1e-6
 
 
-def test_sparse_rows_behind_a_scaler_stay_sparse():
-    X, y = labelled(100, 5)
-    X = sp.csr_array(np.where(X > 0.5, X, 0.0))
-    whole = make_pipeline(StandardScaler(with_mean=False), PCA(2)).fit(X)
-    gathered = fit_parts(
-        make_pipeline(StandardScaler(with_mean=False), PCA(2)), [(part,) for part, _ in parts_of(X, y)]
-    )
-    assert_same_model(whole, gathered, X)
-
-
 # ---------------------------------------------------------------------- methods on rows
 
 

@@ -17,14 +17,6 @@ def rows_of(y, weights=None, supervised=True):
     return check.labelled_rows(MarginPCA(), X, y, weights, supervised=supervised)
 
 
-def test_labels_become_numbers_of_sorted_classes():
-    rows = rows_of(["b", "c", "b", "a"])
-    assert rows.classes.tolist() == ["a", "b", "c"]
-    assert rows.codes.tolist() == [1, 2, 1, 0]
-    assert rows.weights is None
-    assert rows.numbers is None
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -68,14 +60,7 @@ def test_rows_of_weight_zero_are_left_out_with_their_labels():
     assert rows.numbers.tolist() == [0, 2, 3]
 
 
-def test_without_supervision_all_rows_are_of_one_class():
-    rows = rows_of("ignored", supervised=False)
-    assert rows.codes.tolist() == [0, 0, 0, 0]
-    assert rows.classes.tolist() == [None]
-
-
-def test_a_good_table_is_not_copied():
-    assert check.checked_table(PCA(), X, reset=True) is X
+def test_a_good_sparse_table_is_not_copied():
     sparse = sp.csr_array(X)
     assert np.shares_memory(check.checked_table(PCA(), sparse, reset=True).data, sparse.data)
 

@@ -29,23 +29,6 @@ def test_a_dense_block_is_a_view_and_a_sparse_one_a_small_copy():
     np.testing.assert_array_equal(block, X[2:4])
 
 
-def test_class_totals_are_counts_or_weights():
-    X, codes, classes = np.zeros((5, 1)), np.array([0, 2, 2, 0, 2]), np.array(["a", "b", "c"])
-    np.testing.assert_array_equal(LabelledRows(X, codes, classes).class_totals, [2, 0, 3])
-    weights = np.array([0.5, 1, 2, 3, 4])
-    np.testing.assert_array_equal(LabelledRows(X, codes, classes, weights).class_totals, [3.5, 0, 7])
-
-
-def test_moved_rows_keep_labels_and_weights():
-    rows = LabelledRows(np.zeros((2, 3)), np.array([0, 1]), np.array(["a", "b"]), np.array([1.0, 2.0]))
-    moved = rows.moved(np.ones((2, 1)))
-    assert moved.shape == (2, 1)
-    assert moved.codes is rows.codes
-    assert moved.weights is rows.weights
-    assert moved.n_classes == 2
-    assert not moved.is_sparse
-
-
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_picked_rows_are_some_of_the_rows_and_can_be_picked_from_again(kind):
     X = np.arange(40.0).reshape(10, 4)

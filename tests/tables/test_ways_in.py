@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from discrim.cli import application
 from discrim.tables.cells import Dialect
 from discrim.tables.facts import TableFacts
 from discrim.tables.read import read_table
-from discrim.tables.source import TableSource
+from discrim.tables.source import TableSource, repeat_with_text_labels
 from torture import layouts
 
 
@@ -38,16 +39,23 @@ def in_memory(data, target, header=None):
 def in_batches(data, target, header=None):
     """Return the same from the batches of a source, as `fit(path)` reads them."""
 
+    @repeat_with_text_labels
     def joined(source):
         batches = [(X.tolist(), y.tolist()) for part in source.parts for X, y in source.batches(part)]
         labels = [label for _, y in batches for label in y]
         return source.features, [row for X, _ in batches for row in X], [(type(label), label) for label in labels]
 
     try:
-        found = TableSource.open(data, target, dialect=Dialect(header=header)).run(joined)
+        found = joined(TableSource.open(data, target, dialect=Dialect(header=header)))
     except (ValueError, OSError):
         return REFUSED
     return found if len({label for _, label in found[2]}) > 1 else REFUSED
+
+
+def in_both_ways(sources, target, header=None):
+    """Return both ways of reading each source, by name."""
+    given = [(name, path, read) for name, path in sources.items() for read in (in_memory, in_batches)]
+    return {f"{name}, {read.__name__}": partial(read, path, target, header) for name, path, read in given}
 
 
 def model_of(fit):
@@ -196,8 +204,7 @@ def test_delimited_text_is_one_table_as_a_file_and_in_parts(tmp_path, written, e
         "parts": folder_of(tmp_path / "parts", *cut),
         "zipped": folder_of(tmp_path / "zipped", gzip.compress(whole), ending="csv.gz"),
     }
-    ways = {f"{name}, in memory": lambda path=path: in_memory(path, "t") for name, path in sources.items()}
-    ways |= {f"{name}, in batches": lambda path=path: in_batches(path, "t") for name, path in sources.items()}
+    ways = in_both_ways(sources, "t")
     labels = [expected[at % len(expected)] for at in range(6)] if isinstance(expected, list) else expected
     found = same(ways, labels)
     if found == REFUSED:
@@ -211,12 +218,14 @@ def test_delimited_text_is_one_table_as_a_file_and_in_parts(tmp_path, written, e
 
 
 PLAIN = "\n".join([*["a,b,t"], *lines()[1], ""])
+PLAIN_X = [[float(cell) for cell in row.split(",")] for row in NUMBERS]
 LAYOUTS = {
     "line ends of Windows": (PLAIN.replace("\n", "\r\n"), 6),
     "old line ends": (PLAIN.replace("\n", "\r"), 6),
     "no last line end": (PLAIN[:-1], 6),
     "blank lines": (PLAIN.replace("\n", "\n\n") + " \n", 6),
     "blank lines first": ("\n\n" + PLAIN, 6),
+    "quotes": (PLAIN.replace("a,b,t", '"a","b","t"').replace("0.5,1,x", '"0.5","1","x"').replace(",y", ',"y"'), 6),
     "semicolons": (PLAIN.replace(",", ";"), 6),
     "tabs": (PLAIN.replace(",", "\t"), 6),
     "bars": (PLAIN.replace(",", "|"), 6),
@@ -245,10 +254,24 @@ def test_a_layout_is_read_alike_from_a_file_and_a_folder(tmp_path, content, n_ro
     content = content if isinstance(content, bytes) else content.encode()
     (tmp_path / "t.csv").write_bytes(content)
     sources = {"file": tmp_path / "t.csv", "folder": folder_of(tmp_path / "one", content)}
-    ways = {f"{name}, in memory": lambda path=path: in_memory(path, "t") for name, path in sources.items()}
-    ways |= {f"{name}, in batches": lambda path=path: in_batches(path, "t") for name, path in sources.items()}
+    ways = in_both_ways(sources, "t")
     found = same(ways)
     assert (REFUSED if found == REFUSED else len(found[1])) == n_rows
+    if n_rows == 6:
+        assert found == (("a", "b"), PLAIN_X, [(str, label) for label in "xyxyxy"])
+
+
+TABS = PLAIN.replace(",", "\t")
+ENDINGS = {"CSV": PLAIN, "txt": PLAIN, "tsv": TABS, "csv.gz": PLAIN, "tsv.gz": gzip.compress(TABS.encode(), mtime=0)}
+
+
+@pytest.mark.parametrize(("ending", "content"), ENDINGS.items())
+def test_a_delimited_file_may_end_otherwise(tmp_path, ending, content):
+    path = tmp_path / f"t.{ending}"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    table = read_table(path, "t")
+    assert (table.X.tolist(), table.X.dtype, table.y.tolist()) == (PLAIN_X, np.float64, list("xyxyxy"))
+    assert (table.feature_names, table.target, table.source) == (("a", "b"), "t", str(path))
 
 
 HEADERLESS = {
@@ -270,10 +293,8 @@ def test_a_row_is_never_lost_if_names_are_missing(tmp_path, rows, header):
     whole = "\n".join([*rows, ""]).encode()
     (tmp_path / "t.csv").write_bytes(whole)
     parts = folder_of(tmp_path / "parts", "\n".join(rows[:3]).encode(), "\n".join(rows[3:]).encode())
-    sources = [tmp_path / "t.csv", folder_of(tmp_path / "one", whole), parts]
-    ways = {f"{at} in memory": lambda path=path: in_memory(path, None, header) for at, path in enumerate(sources)}
-    ways |= {f"{at} in batches": lambda path=path: in_batches(path, None, header) for at, path in enumerate(sources)}
-    found = same(ways)
+    sources = {"file": tmp_path / "t.csv", "one": folder_of(tmp_path / "one", whole), "parts": parts}
+    found = same(in_both_ways(sources, None, header))
     text_or_gap = any(word in whole for word in (b"inf", b"NA", b"red"))
     assert (found == REFUSED) == (header is None or text_or_gap)
     if found != REFUSED:
@@ -294,11 +315,9 @@ def test_typed_columns_are_one_table_in_every_file_and_frame(tmp_path, table, ex
         for number in range(3):
             write(table.slice(2 * number, 2), os.fspath(parts / f"p{number}.{ending}"))
         sources[f"parts of {ending}"] = parts
-    ways = {f"{name}, in memory": lambda path=path: in_memory(path, "t") for name, path in sources.items()}
-    ways |= {f"{name}, in batches": lambda path=path: in_batches(path, "t") for name, path in sources.items()}
+    ways = in_both_ways(sources, "t")
     frame = table.to_pandas(types_mapper=pd.ArrowDtype) if len(set(table.column_names)) == 3 else table.to_pandas()
-    ways["frame, in memory"] = lambda: in_memory(frame, "t")
-    ways["frame, in batches"] = lambda: in_batches(frame, "t")
+    ways |= in_both_ways({"frame": frame}, "t")
     found = same(ways, expected)
     if found != REFUSED:
         X, y = np.array(found[1]), np.array([label for _, label in found[2]])
@@ -358,10 +377,7 @@ def test_arrays_are_one_table_as_a_file_and_in_parts(tmp_path, labels, expected,
     parts.mkdir()
     np.save(parts / "p0.npy", rows[:2])
     np.save(parts / "p1.npy", np.asfortranarray(rows[2:]))
-    ways = {f"{path.name} in memory": lambda path=path: in_memory(path, "c3") for path in (tmp_path / "t.npy", parts)}
-    ways |= {
-        f"{path.name} in batches": lambda path=path: in_batches(path, "c3") for path in (tmp_path / "t.npy", parts)
-    }
+    ways = in_both_ways({"file": tmp_path / "t.npy", "parts": parts}, "c3")
     expected = [bool(one) for one in expected] if dtype == "?" else expected
     same(ways, expected if expected == REFUSED else expected * 3)
 
@@ -441,7 +457,7 @@ LABELS_IN_PARTS = {
 @pytest.mark.parametrize(("one", "other", "expected"), LABELS_IN_PARTS.values(), ids=LABELS_IN_PARTS)
 def test_labels_of_parts_are_of_one_type(tmp_path, one, other, expected):
     parts = parquet_parts(tmp_path / "parts", first(t=pa.array(one) if isinstance(one, list) else one), first(t=other))
-    same({"memory": lambda: in_memory(parts, "t"), "batches": lambda: in_batches(parts, "t")}, expected)
+    same(in_both_ways({"parts": parts}, "t"), expected)
     if expected == REFUSED and None not in (other if isinstance(other, list) else [None]):
         with pytest.raises(ValueError, match=r"(?s)p0\.parquet.*p1\.parquet"):
             read_table(parts, "t")
@@ -463,13 +479,12 @@ def test_a_late_text_makes_all_labels_text(tmp_path, one, other, expected):
     parts = folder_of(tmp_path / "parts", *(content.encode() for content in contents))
     whole = tmp_path / "t.csv"
     whole.write_text(contents[0] + contents[1].partition("\n")[2])
-    ways = {"memory": lambda: in_memory(parts, "t"), "batches": lambda: in_batches(parts, "t")}
-    same(ways | {"file": lambda: in_memory(whole, "t")}, expected)
+    same(in_both_ways({"parts": parts, "file": whole}, "t"), expected)
     assert model_of(lambda m: m.fit(parts, "t"))[1] == sorted(set(expected))
 
 
 def seen(folder, target="t"):
-    found = same({"memory": lambda: in_memory(folder, target), "batches": lambda: in_batches(folder, target)})
+    found = same(in_both_ways({"folder": folder}, target))
     return found if found == REFUSED else (found[0], len(found[1]), sorted({label for _, label in found[2]}))
 
 

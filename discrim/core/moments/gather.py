@@ -370,9 +370,16 @@ class Gatherer:
         return np.frombuffer(digest, "<u8").astype(np.uint64)
 
 
-def part_statistics(gathering: Gathering, part: str, batches: Iterable[Sequence[Any]]) -> Statistics | None:
+def part_statistics(
+    gathering: Gathering,
+    part: str,
+    batches: Iterable[Sequence[Any]],
+    *,
+    names: Sequence[str] | None = None,
+    others: Statistics | None = None,
+) -> Statistics | None:
     """Return the statistics of one part from batches of (X, y, weights), or None if it has no rows."""
-    gatherer = Gatherer(gathering, part)
+    gatherer = Gatherer(gathering, part, names=names, others=others)
     for batch in batches:
         gatherer.add(*batch)
     return None if gatherer.is_empty else gatherer.statistics()
