@@ -10,15 +10,7 @@ from geometry import most_turned
 from scipy.sparse.linalg import ArpackNoConvergence, aslinearoperator
 
 from discrim import Autoencoder, CrammerSingerSVC, RefinedHyperplane, decompositions
-from discrim.decompositions import (
-    cholesky,
-    eigh,
-    largest_eigenpairs,
-    largest_eigenpairs_by_products,
-    pinv,
-    solve,
-    svd,
-)
+from discrim.decompositions import cholesky, eigh, largest_eigenpairs, largest_eigenpairs_by_products, pinv, solve, svd
 
 FASTEST = {"eigh": ("evd", "evr"), "svd": ("gesdd",)}
 

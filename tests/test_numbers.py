@@ -283,11 +283,7 @@ def test_an_equal_table_is_rejected_by_products_too(case, fault, kind):
     if fault == "points" and not case.laws.inverts:
         assert with_coordinates("products", case(1)).fit(kind(X), y).score(X, y) == 1
         return
-    words = {
-        "equal rows": "equal",
-        "equal class means": "means",
-        "points": "class",
-    }[fault]
+    words = {"equal rows": "equal", "equal class means": "means", "points": "class"}[fault]
     with pytest.raises(ValueError, match=words):
         with_coordinates("products", case(1)).fit(kind(X), y)
 

@@ -78,8 +78,7 @@ def pca(X, y):
 
 def margin_pca(pairs):
     return lambda X, y: spread_case(
-        discrim.MarginPCA(2, pairs=pairs).fit(X, y),
-        literal.spread(literal.MARGIN_ROWS[f"margin-pca-{pairs}"](X, y)),
+        discrim.MarginPCA(2, pairs=pairs).fit(X, y), literal.spread(literal.MARGIN_ROWS[f"margin-pca-{pairs}"](X, y))
     )
 
 

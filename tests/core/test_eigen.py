@@ -6,13 +6,7 @@ import pytest
 from geometry import most_turned
 from scipy.sparse.linalg import aslinearoperator
 
-from discrim.core.eigen import (
-    descending,
-    kept_count,
-    spectrum_of_matrix,
-    spectrum_of_operator,
-    with_fixed_signs,
-)
+from discrim.core.eigen import descending, kept_count, spectrum_of_matrix, spectrum_of_operator, with_fixed_signs
 
 
 def test_an_indefinite_matrix_keeps_negative_values_and_drops_what_it_does_not_touch():

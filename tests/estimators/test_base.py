@@ -5,10 +5,7 @@ import pytest
 import scipy.sparse as sp
 from samples import labelled
 
-from discrim import (
-    PCA,
-    MarginPCA,
-)
+from discrim import PCA, MarginPCA
 from discrim.core.coordinates.choose import Plan
 from discrim.tables.rows import projected
 
