@@ -2,6 +2,7 @@
 
 import tracemalloc
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -291,27 +292,57 @@ def test_errors_without_shrinkage_do_not_depend_on_collinear_columns():
     assert collinear.spread_inflation_ == pytest.approx(plain.spread_inflation_, rel=1e-9)
 
 
-def test_pair_errors_by_hand_for_two_classes(rng):
-    """One direction per fold: held-out mean difference over the held-out deviation, each by its own fold."""
-    X, y = labelled(80, 5, 2, seed=8)
+@pytest.mark.parametrize(("n_classes", "lacking"), [(2, False), (3, False), (3, True)])
+def test_errors_and_inflation_by_hand(n_classes, lacking):
+    """Along the direction of a pair in each fold: held-out mean difference over held-out deviation."""
+    X, y = labelled(80, 30, n_classes, seed=8)
     splits = list(StratifiedKFold(4).split(X, y))
-    fitted = BayesErrorLDA(1, shrinkage=0.2, cv=splits).fit(X, y)
-    margins, shifts, scatter = {0: [], 1: []}, {0: [], 1: []}, 0.0
+    if lacking:
+        splits[0] = splits[0][0][y[splits[0][0]] < 2], splits[0][1]
+    fitted = BayesErrorLDA(n_classes - 1, cv=splits).fit(X, y)
+    squares, wanted = [], np.zeros((n_classes, n_classes))
     for train, test in splits:
-        sigma = covariance(X[train], y[train], 0.2)
-        centres = [X[train][y[train] == c].mean(axis=0) for c in (0, 1)]
-        g = np.linalg.solve(sigma, centres[0] - centres[1])
-        g /= np.sqrt(g @ sigma @ g)
-        for c, sign in ((0, 1), (1, -1)):
-            rows = X[test][y[test] == c]
-            margins[c] += list(sign * (rows - (centres[0] + centres[1]) / 2) @ g)
-            shifts[c] += [(rows - centres[c]).mean(axis=0) @ g] * len(rows)
-            scatter += np.sum(((rows - rows.mean(axis=0)) @ g) ** 2)
-    scatter += sum(np.sum((np.array(s) - np.mean(s)) ** 2) for s in shifts.values())
-    deviation = np.sqrt(scatter / (80 - 8 + 6))
-    wanted = norm.sf((np.mean(margins[0]) + np.mean(margins[1])) / deviation / 2)
-    assert fitted.pair_errors_[0, 1] == pytest.approx(wanted, rel=1e-8)
-    assert fitted.bayes_error_ == pytest.approx(wanted, rel=1e-8)
+        sigma, known = covariance(X[train], y[train], fitted.shrinkage_), np.unique(y[train])
+        centres = np.stack([X[train][y[train] == c].mean(axis=0) for c in known])
+        G = whitened(np.linalg.solve(sigma, (centres[1:] - centres[0]).T).T, sigma)
+        squares += [value for c in known for row in X[test][y[test] == c] for value in (G @ (row - centres[c])) ** 2]
+    assert fitted.spread_inflation_ == pytest.approx(np.sqrt(np.mean(squares)), rel=1e-2 if lacking else 1e-8)
+    assert fitted.spread_inflation_ > 1
+    for a, b in combinations(range(n_classes), 2):
+        margins, shifts, scatter, freedom = {a: [], b: []}, {a: [], b: []}, 0.0, -2
+        for train, test in splits:
+            if not {a, b} <= set(y[train]):
+                continue
+            sigma, freedom = covariance(X[train], y[train], fitted.shrinkage_), freedom + 2
+            centres = {c: X[train][y[train] == c].mean(axis=0) for c in (a, b)}
+            g = np.linalg.solve(sigma, centres[a] - centres[b])
+            g /= np.sqrt(g @ sigma @ g)
+            for c in np.unique(y[test]):
+                along = X[test][y[test] == c] @ g
+                scatter, freedom = scatter + np.sum((along - along.mean()) ** 2), freedom + len(along) - 1
+            for c, sign in ((a, 1), (b, -1)):
+                along = X[test][y[test] == c] @ g
+                margins[c] += list(sign * (along - (centres[a] + centres[b]) @ g / 2))
+                shifts[c] += [(along - centres[c] @ g).mean()] * len(along)
+        scatter += sum(np.sum((np.array(s) - np.mean(s)) ** 2) for s in shifts.values())
+        wanted[a, b] = norm.sf((np.mean(margins[a]) + np.mean(margins[b])) / np.sqrt(scatter / freedom) / 2)
+    np.testing.assert_allclose(fitted.pair_errors_, wanted + wanted.T, rtol=1e-8)
+    shares = np.outer(np.bincount(y), np.bincount(y)) * (wanted > 0)
+    assert fitted.bayes_error_ == pytest.approx((shares * wanted).sum() / shares.sum(), rel=1e-8)
+
+
+def test_pairs_of_many_classes_are_scalars_with_the_same_answer(monkeypatch):
+    X, y = labelled(120, 8, 6, seed=1)
+    wanted = model().fit(X, y).components_
+    monkeypatch.setattr("discrim.core.pairwise_error.HELD_DIFFERENCES", 0)
+    np.testing.assert_allclose(model().fit(X, y).components_, wanted, atol=1e-6)
+
+
+def test_two_classes_with_one_mean_are_confused():
+    X, y = labelled(120, 8, 6, seed=1)
+    fitted = model().fit(np.r_[X, X[y == 1]], np.r_[y, np.full((y == 1).sum(), 6)])
+    assert fitted.pair_errors_[1, 6] == pytest.approx(0.5, abs=0.1)
+    assert np.isfinite(fitted.components_).all()
 
 
 def few_rows_of_many_columns(seed, n=60, d=200, n_classes=4):

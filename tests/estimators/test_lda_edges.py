@@ -6,6 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import solve_triangular
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from discrim import (
     PCA,
@@ -85,11 +88,45 @@ def test_balanced_classes_count_the_weights():
     FisherLDA(class_weight={0: 2.0}).partial_fit(X[20:], y[20:])  # the class may occur later
 
 
-def test_masks_are_splits_too():
-    X, held_out = sample(), np.arange(60) % 3 == 0
-    masks = RegularizedLDA(cv=[(~held_out, held_out)]).fit(X, y)
-    numbers = RegularizedLDA(cv=[(np.flatnonzero(~held_out), np.flatnonzero(held_out))]).fit(X, y)
-    np.testing.assert_array_equal(masks.path_.accuracies, numbers.path_.accuracies)
+X = sample()
+BY_CLASS = list(StratifiedKFold(4).split(X, y))
+HALVES = ShuffleSplit(3, random_state=0)
+LAST = np.arange(60) >= 50
+SPLITS = {  # as given, as row numbers
+    "an int": (4, BY_CLASS),
+    "a splitter": (StratifiedKFold(4), BY_CLASS),
+    "halves": (HALVES, list(HALVES.split(X))),
+    "masks": ([(~LAST, LAST)], [(np.arange(50), np.arange(50, 60))]),
+    "numbers from the end": ([(~LAST, np.arange(-10, 0))], [(np.arange(50), np.arange(50, 60))]),
+}
+
+
+@pytest.mark.parametrize(("given", "numbers"), SPLITS.values(), ids=SPLITS)
+@pytest.mark.parametrize("dropped", [False, True], ids=["all rows", "rows of no weight"])
+def test_splits_of_every_kind_are_row_numbers_of_the_given_table(given, numbers, dropped):
+    weights = (np.arange(60) % 7 > 0).astype(float) if dropped and isinstance(given, list) else np.ones(60)
+    kept = np.flatnonzero(weights)
+    renumbered = [[np.flatnonzero(np.isin(kept, part)) for part in split] for split in numbers]
+    found = RegularizedLDA(cv=given).fit(X, y, sample_weight=weights).path_
+    wanted = RegularizedLDA(cv=renumbered).fit(X[kept], y[kept]).path_
+    np.testing.assert_allclose(found.losses, wanted.losses, rtol=1e-12)
+    np.testing.assert_array_equal(found.accuracies, wanted.accuracies)
+
+
+def test_a_seed_shuffles_the_folds():
+    paths = [RegularizedLDA(cv=4, random_state=seed).fit(X, y).path_.losses for seed in (None, 7, 7)]
+    np.testing.assert_array_equal(paths[1], paths[2])
+    assert not np.allclose(paths[0], paths[1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_does_not_add_the_dimension_that_centring_removes(seed):
+    rng = np.random.default_rng(seed)
+    points = np.unique(np.round(2 * rng.normal(size=(200, 8))), axis=0)
+    gram = rbf_kernel(points, gamma=0.02)
+    features = solve_triangular(np.linalg.cholesky(gram), gram, lower=True).T
+    statistics = ClassMoments.of(features, rng.integers(0, 4, len(points)))
+    assert RegularizedLDA(shrinkage=0.1).fit_statistics(statistics).rank_ == len(points) - 1
 
 
 def test_the_number_of_discriminants_may_differ_along_the_path():
