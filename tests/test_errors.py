@@ -219,6 +219,10 @@ MOMENTS = ClassMoments.of(X, Y)
 STATISTICS = BayesErrorLDA().statistics(X, Y)
 
 
+def statistics_of(frame):
+    return BayesErrorLDA().statistics(frame, Y[frame.index])
+
+
 def stream(model, **later):
     """Set parameters in a stream, and use it."""
     return lambda: model.partial_fit(X, Y).set_params(**later).transform(X)
@@ -516,6 +520,22 @@ CALLS = {
     "moments kept in two ways": (lambda: MOMENTS + ClassMoments.of(X, Y, keep="each"), "add"),
     "moments of other columns": (lambda: MOMENTS + ClassMoments.of(X[:, :3], Y), "4 and 3 features"),
     "moments of other labels": (lambda: MOMENTS + ClassMoments.of(X, Y.astype(str)), "types"),
+    "statistics of columns with other names": (
+        lambda: statistics_of(FRAME[:30]) + statistics_of(FRAME[30:].rename(columns={"b": "B"})),
+        "'b'.*'B'",
+    ),
+    "statistics of fewer columns": (
+        lambda: statistics_of(FRAME[:30]) + statistics_of(FRAME[["a", "b", "c"]][30:]),
+        r"3 columns.*'d'",
+    ),
+    "statistics of labels of another type": (
+        lambda: statistics_of(FRAME[:30]) + BayesErrorLDA().statistics(FRAME[30:], Y[30:].astype(str)),
+        "types",
+    ),
+    "statistics of other folds": (
+        lambda: statistics_of(FRAME[:30]) + BayesErrorLDA(cv=4).statistics(FRAME[30:], Y[30:]),
+        "n_folds=5 and n_folds=4",
+    ),
     "moments without folds": (lambda: BayesErrorLDA().fit_statistics(MOMENTS), "ClassMoments"),
     "moments for a method on rows": (lambda: MarginPCA(pairs="nearest").fit_statistics(MOMENTS), "ClassMoments"),
     **{

@@ -88,23 +88,6 @@ def test_runs_of_many_blocks_around_the_same_pilots(offset, order, weighted, sma
         np.testing.assert_allclose((sums.pilots[c] - offset) + sums.remainders[c], mean, rtol=1e-12, atol=1e-14)
 
 
-def test_columns_near_zero_are_squared_where_they_lie(small_blocks, monkeypatch):
-    X, y = np.random.default_rng(0).normal(size=(64 * 20, 3)), np.arange(64 * 20) % 3
-    copied, minus = [], ClassSums._minus_pilots
-
-    def spy(self, *given):
-        rows = minus(self, *given)
-        copied.append(not np.shares_memory(rows, self.rows.X))
-        return rows
-
-    monkeypatch.setattr(ClassSums, "_minus_pilots", spy)
-    summed(rows_of(X, y, 3))
-    assert len(copied) == 20
-    assert sum(copied) <= 4
-    summed(rows_of(X + 50, y, 3))
-    assert sum(copied[20:]) == 20
-
-
 def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
     X, y = labelled(64 * 20, 3)
     X[:, 1] = 1.0 + 1e-7 * X[:, 1]  # as large as the others, and far from 0 relative to its deviation
@@ -142,22 +125,6 @@ def test_more_classes_than_are_kept_at_hand(small_blocks):
         sums = ClassSums(rows_of(X, y, n_classes, weights), keep)
         found = sums.pooled if keep == "pooled" else sums.each.sum(axis=0)
         assert exact.error(found, exact.within(X, y, weights)) < 1e-13
-
-
-def test_a_block_of_another_size_changes_the_unit(small_blocks):
-    X, y = labelled(192, 3)
-    for factors in ((1.0, 1e200, 1e-200), (1e-200, 1.0, 1e200), (1e-300, 1e-290, 1e-300)):
-        scaled = X * np.repeat(factors, 64)[:, None]
-        sums = summed(rows_of(scaled, y, 3))
-        unit = 2.0 ** -float(sums.exponent)
-        assert exact.error(sums.pooled, exact.within(scaled * unit, y)) < 1e-13
-
-
-def test_equal_rows_have_no_scatter_at_all():
-    X = np.full((500, 3), 0.1) * [1.0, 1e8, 1e-8]
-    sums = summed(rows_of(X, np.arange(500) % 3, 3, np.full(500, 0.3)))
-    assert not sums.pooled.any()
-    np.testing.assert_array_equal(sums.pilots + sums.remainders, X[:3])
 
 
 def test_no_array_as_long_as_a_sparse_table_outlives_its_sums():

@@ -98,7 +98,13 @@ def read(name, folder):
     return table.X, table.y
 
 
-def assert_beats_lda_and_random_subspaces(X, y, k):
+@pytest.mark.parametrize(
+    ("name", "k"),
+    [("iris", 1), ("wine", 1), ("digits", 1), ("digits", 2), ("digits", 5)]
+    + [(name, k) for name in SHARED for k in (1, 2)],
+)
+def test_better_than_lda_and_a_thousand_random_subspaces(name, k, request):
+    X, y = OWN[name](return_X_y=True) if name in OWN else read(name, request.getfixturevalue("data_folder"))
     fitted = BayesErrorLDA(k, shrinkage=0.1).fit(X, y)
     everything = RegularizedLDA(shrinkage=0.1).fit(X, y)
     Z = everything.transform(X)  # in all discriminants, Σ_γ is the identity
@@ -113,17 +119,6 @@ def assert_beats_lda_and_random_subspaces(X, y, k):
     rivals += list(np.linalg.qr(np.random.default_rng(0).standard_normal((1000, q, k)))[0])
     errors = [p[a] * p[b] @ erfc(np.linalg.norm((means[a] - means[b]) @ B, axis=1) / np.sqrt(8)) for B in rivals]
     assert errors[0] <= min(errors[1:]) * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(("name", "k"), [("iris", 1), ("wine", 1), ("digits", 1), ("digits", 2), ("digits", 5)])
-def test_better_than_lda_and_a_thousand_random_subspaces(name, k):
-    assert_beats_lda_and_random_subspaces(*OWN[name](return_X_y=True), k)
-
-
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("name", SHARED)
-def test_better_than_lda_and_a_thousand_random_subspaces_on_shared_sets(name, k, data_folder):
-    assert_beats_lda_and_random_subspaces(*read(name, data_folder), k)
 
 
 # ---------------------------------------------------------------------- relation to LDA
@@ -406,13 +401,6 @@ def test_a_class_of_one_row_has_no_held_out_error():
     with pytest.warns(UserWarning, match="singular"):
         alone = BayesErrorLDA(1, shrinkage=0.1).fit(X[:4], np.arange(4))
     assert np.isnan(alone.bayes_error_)
-
-
-def test_folds_need_not_divide_the_rows():
-    X, y = labelled(90, 6, 5, seed=9)
-    halves = StratifiedShuffleSplit(3, test_size=0.4, random_state=0)
-    errors = [BayesErrorLDA(2, shrinkage=0.1, cv=cv).fit(X, y).bayes_error_ for cv in (5, halves)]
-    assert errors[0] == pytest.approx(errors[1], rel=0.5)
 
 
 # ---------------------------------------------------------------------- many classes, odd inputs

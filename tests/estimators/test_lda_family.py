@@ -356,10 +356,3 @@ def test_thousands_of_classes():
     assert model.score(X, y) > 0.99
     within, between = (s / len(y) for s in (ClassMoments.of(X, y).within, ClassMoments.of(X, y).between))
     np.testing.assert_allclose(model.eigenvalues_, la.eigh(between, within, eigvals_only=True)[::-1][:2], rtol=1e-8)
-
-
-def test_folds_choose_the_number_of_components(rng):
-    y = np.repeat(np.arange(4), 30)
-    X = rng.standard_normal((120, 5)) + np.outer(6.0 * y, [1, 0, 0, 0, 0])
-    model = RegularizedLDA("cv", shrinkage=0.1).fit(X, y)
-    assert model.n_components_ == model.path_.best()[1] == 1
