@@ -100,12 +100,7 @@ def wide() -> Iterator[Case]:
         lda, ours = LinearDiscriminantAnalysis(), RegularizedLDA(shrinkage=0.1)
         work = f"RegularizedLDA {n}×{d:,} / LDA(svd)"
         yield Case(
-            "wide",
-            work,
-            lambda m=ours, X=X, y=y: m.fit(X, y),
-            lambda t=lda, X=X, y=y: t.fit(X, y),
-            1 / 12,
-            SKLEARN,
+            "wide", work, lambda m=ours, X=X, y=y: m.fit(X, y), lambda t=lda, X=X, y=y: t.fit(X, y), 1 / 12, SKLEARN
         )
 
 
@@ -265,11 +260,7 @@ def start() -> Iterator[Row]:
 
 
 PARTS = dict(
-    zip(
-        ROWS,
-        (pca, margin, bare, wide, lda, cv, maps, use, stream, svm, labels, csv, compare, start),
-        strict=True,
-    )
+    zip(ROWS, (pca, margin, bare, wide, lda, cv, maps, use, stream, svm, labels, csv, compare, start), strict=True)
 )
 
 
