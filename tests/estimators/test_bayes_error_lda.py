@@ -484,8 +484,9 @@ def test_five_neighbours_see_satellite_images_better_than_in_ldas_components(dat
     assert of_two + of_three > 0
 
 
-def test_an_unknown_error_is_nan_with_a_warning():
-    X = np.array([[0.0, 0.0], [1.0, 0.5], [0.2, 1.0]])
-    fitted = BayesErrorLDA(1, shrinkage=0.5, cv=None).fit(X, [0, 1, 2])
+@pytest.mark.parametrize(("n", "d", "shrinkage"), [(3, 2, 0.5), (12, 30, 1e-9)], ids=["rows", "freedom"])
+def test_an_unknown_error_is_nan_with_a_warning(n, d, shrinkage):
+    X = np.random.default_rng(0).standard_normal((n, d))
+    fitted = BayesErrorLDA(1, shrinkage=shrinkage, cv=None).fit(X, np.arange(n) % 3)
     with pytest.warns(UserWarning, match="bayes_error_"):
         assert np.isnan(fitted.bayes_error_)

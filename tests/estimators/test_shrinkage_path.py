@@ -172,3 +172,13 @@ def test_a_held_out_row_beyond_the_units_of_the_others_has_a_finite_loss(n_compo
     with np.errstate(over="ignore", invalid="ignore"):
         found = path_of(X, y, 5, n_components=n_components)
     assert np.isfinite(found.losses[1:]).all()
+
+
+@pytest.mark.parametrize("n_components", [2, "cv"])
+def test_where_no_class_varies_in_training_no_ridge_is_a_rule(n_components):
+    X, y = labelled(20, 3)
+    X[:8] = X[:3][y[:8]]
+    found = path_of(X, y, [(np.arange(8), np.arange(8, 20))], n_components=n_components)
+    assert (found.accuracies == -np.inf).all()
+    assert (found.losses == np.inf).all()
+    assert found.best() == (0.0, 1)
