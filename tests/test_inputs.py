@@ -157,20 +157,20 @@ def test_kinds_of_numbers(case):
 
 
 REFUSED_TABLES = {
-    "one row of numbers": (X[:, 0], ValueError, "2D"),
-    "three dimensions": (X[None], ValueError, "dim 3"),
-    "no rows": (X[:0], ValueError, r"0 sample\(s\)"),
-    "no columns": (X[:, :0], ValueError, r"0 feature\(s\)"),
-    "complex": (X + 1j, ValueError, "[Cc]omplex"),
-    "masked": (np.ma.array(X, mask=X > 1), ValueError, "masked"),
-    "text": (np.where(X > 1.5, "high", X.astype(str)), ValueError, "'high' in row .*, column"),
+    "one row of numbers": (X[:, 0], "2D"),
+    "three dimensions": (X[None], "dim 3"),
+    "no rows": (X[:0], r"0 sample\(s\)"),
+    "no columns": (X[:, :0], r"0 feature\(s\)"),
+    "complex": (X + 1j, "[Cc]omplex"),
+    "masked": (np.ma.array(X, mask=X > 1), "masked"),
+    "text": (np.where(X > 1.5, "high", X.astype(str)), "'high' in row .*, column"),
 }
 
 
 @over(WITH_DEFAULTS)
 def test_tables_that_are_refused(case):
-    for name, (given, kind, message) in REFUSED_TABLES.items():
-        with note(name), pytest.raises(kind, match=message):
+    for name, (given, message) in REFUSED_TABLES.items():
+        with note(name), pytest.raises(ValueError, match=message):
             case().fit(given, Y[: len(given)])
 
 

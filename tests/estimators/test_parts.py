@@ -464,15 +464,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("make", [lambda: BayesErrorLDA(cv=HashKFold(5)), lambda: MarginPCA(2)], ids=["cv", "moments"])
-def test_a_path_is_read_in_parts(folder, make):
-    X, y = labelled(300, 6)
-    for path in (folder / "parts", str(folder / "parts")):
-        found = fit_parts(make(), path, target="kind")
-        assert_same_model(make().fit(X, y.astype(str)), found, pd.DataFrame(X, columns=list("abcdef")))
-        assert found.feature_names_in_.tolist() == list("abcdef")
-
-
 def test_a_path_without_labels(folder):
     X, _ = labelled(300, 6)
     np.testing.assert_allclose(
