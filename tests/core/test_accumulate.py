@@ -88,6 +88,23 @@ def test_runs_of_many_blocks_around_the_same_pilots(offset, order, weighted, sma
         np.testing.assert_allclose((sums.pilots[c] - offset) + sums.remainders[c], mean, rtol=1e-12, atol=1e-14)
 
 
+def test_columns_near_zero_are_squared_where_they_lie(small_blocks, monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(64 * 20, 3)), np.arange(64 * 20) % 3
+    copied, minus = [], ClassSums._minus_pilots
+
+    def spy(self, *given):
+        rows = minus(self, *given)
+        copied.append(not np.shares_memory(rows, self.rows.X))
+        return rows
+
+    monkeypatch.setattr(ClassSums, "_minus_pilots", spy)
+    summed(rows_of(X, y, 3))
+    assert len(copied) == 20
+    assert sum(copied) <= 4
+    summed(rows_of(X + 50, y, 3))
+    assert sum(copied[20:]) == 20
+
+
 def test_pilots_that_were_not_near_are_found_out(small_blocks, monkeypatch):
     X, y = labelled(64 * 20, 3)
     X[:, 1] = 1.0 + 1e-7 * X[:, 1]  # as large as the others, and far from 0 relative to its deviation

@@ -1,5 +1,7 @@
 """Steps shared by all reducers: streams solved on first use, projection in blocks, attributes."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -22,6 +24,10 @@ def test_a_stream_is_solved_once_on_first_use(monkeypatch):
     assert len(solved) == 1
     streamed.partial_fit(X, y).transform(X)
     assert len(solved) == 2
+
+
+def test_a_stream_keeps_no_rows():
+    assert len(pickle.dumps(PCA(2).partial_fit(labelled(5000, 3)[0]))) < 5000
 
 
 def test_changing_a_parameter_takes_a_stream_away():
