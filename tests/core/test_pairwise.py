@@ -75,7 +75,7 @@ def test_a_few_gaps_turn_little(case):
     assert np.isfinite(fitted.transform(gaps)).all()
     assert "missing cells: pairwise" in fitted.solver_
     far = case().set_params(missing="pairwise").fit(np.ldexp(gaps, 500), Y)
-    assert most_turned(fitted.components_, far.components_) < 1e-9
+    np.testing.assert_array_equal(far.predict(np.ldexp(gaps, 500)), fitted.predict(gaps))
     filled = np.where(np.isnan(gaps), fitted.mean_, gaps)
     np.testing.assert_allclose(fitted.transform(gaps), fitted.transform(filled))
     np.testing.assert_array_equal(fitted.predict(gaps), fitted.predict(filled))
