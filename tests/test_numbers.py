@@ -80,6 +80,7 @@ def test_directions_at_an_offset(case, table, offset):
             assert most_turned(plain.components_, fitted.components_) < 1e-8
             np.testing.assert_allclose(fitted.eigenvalues_, plain.eigenvalues_, atol=1e-8 * plain.eigenvalues_[0])
             np.testing.assert_allclose(fitted.explained_variance_ratio_, plain.explained_variance_ratio_, atol=1e-8)
+            np.testing.assert_allclose(fitted.mean_, plain.mean_ + offset, rtol=1e-12)
             assert way == "products" or fitted.rank_ == plain.rank_
             if way != "sparse":
                 np.testing.assert_allclose(fitted.transform(moved), plain.transform(moved - offset), atol=1e-6)
