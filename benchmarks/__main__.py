@@ -2,7 +2,7 @@
 
 --into writes the results to a page and to the JSON file next to it; rows that were not measured are kept.
 Without rows: the main table and the growth, in about ten minutes on two idle cores. `all` adds every other topic:
-crammer-singer, engines, files, cells, instructions and those of `benchmarks.topics`.
+crammer-singer, engines, files, cells and those of `benchmarks.topics`.
 """
 
 from __future__ import annotations

@@ -35,22 +35,6 @@ from discrim import (
 from discrim.tables import catalogue
 from discrim.tables.read import read_table
 
-ROWS = (
-    "pca",
-    "margin",
-    "bare",
-    "wide",
-    "lda",
-    "cv",
-    "map",
-    "use",
-    "stream",
-    "svm",
-    "labels",
-    "csv",
-    "compare",
-    "start",
-)
 SKLEARN = "scikit-learn"
 
 
@@ -100,12 +84,7 @@ def wide() -> Iterator[Case]:
         lda, ours = LinearDiscriminantAnalysis(), RegularizedLDA(shrinkage=0.1)
         work = f"RegularizedLDA {n}×{d:,} / LDA(svd)"
         yield Case(
-            "wide",
-            work,
-            lambda m=ours, X=X, y=y: m.fit(X, y),
-            lambda t=lda, X=X, y=y: t.fit(X, y),
-            1 / 12,
-            SKLEARN,
+            "wide", work, lambda m=ours, X=X, y=y: m.fit(X, y), lambda t=lda, X=X, y=y: t.fit(X, y), 1 / 12, SKLEARN
         )
 
 
@@ -130,7 +109,7 @@ def cv() -> Iterator[Case]:
     yield Case("cv", work, lambda: bayes.fit(X, y), lambda: X @ X.T, 4.0, "numpy")
 
 
-def maps() -> Iterator[Case | Row]:
+def map_() -> Iterator[Case | Row]:
     X, y = image_segments()
     one = lambda: LinearDiscriminantAnalysis().fit(X, y)  # noqa: E731
     for model in (BayesErrorLDA(2), PosteriorMap(2), KernelMap(gamma="cv", n_landmarks=500), LogisticPCA(2)):
@@ -264,13 +243,9 @@ def start() -> Iterator[Row]:
             yield {"row": "start", "work": work, "goal": goal, "ratio": statistics.median(seconds)}
 
 
-PARTS = dict(
-    zip(
-        ROWS,
-        (pca, margin, bare, wide, lda, cv, maps, use, stream, svm, labels, csv, compare, start),
-        strict=True,
-    )
-)
+FUNCTIONS = pca, margin, bare, wide, lda, cv, map_, use, stream, svm, labels, csv, compare, start
+PARTS = {one.__name__.rstrip("_"): one for one in FUNCTIONS}
+ROWS = tuple(PARTS)
 
 
 def cases(wanted: set[str]) -> Iterator[Case | Row]:

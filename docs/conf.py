@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -10,8 +9,6 @@ from sklearn.base import ClassifierMixin, TransformerMixin
 
 import discrim
 from discrim.registry import ENTRIES, OUR_METHODS, PUBLIC
-
-sys.path.insert(0, str(Path(__file__).parent))  # for written_pictures
 
 project = "discrim"
 author = "The discrim developers"
@@ -55,7 +52,6 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples/gallery"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"\.py$",
-    "image_scrapers": ["matplotlib", "written_pictures"],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -62,15 +62,9 @@ OPTIONS = [
         replace(INFLATED, streams=False),
     ),
     Case(
-        "heteroscedastic-lda-0.3",
-        partial(HeteroscedasticLDA, shrinkage=0.3),
-        replace(DISCRIMINANTS, sees_shapes=True),
+        "heteroscedastic-lda-0.3", partial(HeteroscedasticLDA, shrinkage=0.3), replace(DISCRIMINANTS, sees_shapes=True)
     ),
-    Case(
-        "heteroscedastic-lda-oas",
-        partial(HeteroscedasticLDA, shrinkage="oas"),
-        replace(INFLATED, sees_shapes=True),
-    ),
+    Case("heteroscedastic-lda-oas", partial(HeteroscedasticLDA, shrinkage="oas"), replace(INFLATED, sees_shapes=True)),
     Case("bayes-error-lda-0.3", partial(BayesErrorLDA, shrinkage=0.3, cv=None), replace(INFLATED, nests=False)),
     Case("bayes-error-lda-nested", partial(BayesErrorLDA, shrinkage=0.3, cv=None, nested=True), INFLATED),
 ]

@@ -67,6 +67,20 @@ def spread(rows):
     return sum(np.outer(z, z) for z in rows)
 
 
+def scatters(X, y):
+    """S_w, S_b and S_t."""
+    total = spread(centred_rows(X, y))
+    means = {c: X[y == c].mean(axis=0) for c in set(y)}
+    within = spread([x - means[own] for x, own in zip(X, y, strict=True)])
+    return within, total - within, total
+
+
+def ridged(within, X, gamma):
+    """(1−γ) S_w/n + γ tr(S_w/n)/rank · I."""
+    tau = np.trace(within / len(X)) / np.linalg.matrix_rank(X - X.mean(axis=0))
+    return (1 - gamma) * within / len(X) + gamma * tau * np.eye(X.shape[1])
+
+
 def fixed_sign(direction):
     """±direction, such that the first loading within 1e-6 of the largest absolute one is positive."""
     largest = max(abs(v) for v in direction)

@@ -194,16 +194,7 @@ def is_abstract(kind):
 
 
 OF_THE_FIT = {"_statistics", "_declared", "_require_solution", "n_features_in_", "n_samples_seen_", "classes_"}
-SOLVES = {
-    "_solve",
-    "_find",
-    "_spread",
-    "_count",
-    "_mean_rows",
-    "_rest",
-    "_components",
-    "_factors",
-}
+SOLVES = {"_solve", "_find", "_spread", "_count", "_mean_rows", "_rest", "_components", "_factors"}
 
 
 def test_a_solve_names_no_state_of_a_fit_and_a_method_has_no_flags():

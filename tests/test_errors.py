@@ -41,9 +41,7 @@ from discrim import (
     MarginSubspace,
     MaximumMarginCriterion,
     MaxMarginShift,
-    NullSpaceLDA,
     OptimalLowRank,
-    OrthogonalLDA,
     PairwiseEigenvectors,
     PosteriorMap,
     RefinedHyperplane,
@@ -53,7 +51,6 @@ from discrim import (
     SupervisedPCA,
     SupervisedProbabilisticPCA,
     SupportVectorDecomposition,
-    UncorrelatedLDA,
     fit_parts,
     max_margin_shift,
     save,
@@ -219,25 +216,17 @@ MOMENTS = ClassMoments.of(X, Y)
 STATISTICS = BayesErrorLDA().statistics(X, Y)
 
 
+def statistics_of(frame):
+    return BayesErrorLDA().statistics(frame, Y[frame.index])
+
+
 def stream(model, **later):
     """Set parameters in a stream, and use it."""
     return lambda: model.partial_fit(X, Y).set_params(**later).transform(X)
 
 
-ONE_MEAN = (
-    FisherLDA(),
-    FisherLDA(1),
-    UncorrelatedLDA(),
-    OrthogonalLDA(),
-    NullSpaceLDA(),
-    RegularizedLDA(shrinkage=0.1),
-    PCALDA(),
-    BayesErrorLDA(1),
-    ScreenedPCA(1, n_selected=2),
-    SupervisedPCA(),
-    OptimalLowRank(),
-    PLSDA(1),
-)
+# (the laws have the methods whose gain comes from means alone)
+WITHOUT_MEANS = (ScreenedPCA(1, n_selected=2), SupervisedPCA(), OptimalLowRank(), PLSDA(1))
 WITHOUT_SIZE = (PairwiseEigenvectors, SupervisedProbabilisticPCA, LogisticPCA, SupportVectorDecomposition)
 NOT_PARTS = {
     "dict": {"X": 1, "y": 2},
@@ -251,73 +240,45 @@ NOT_PARTS = {
 }
 NOT_STATISTICS = {"bytes": b"statistics", "NoneType": None, "int": 3, "tuple": (X, Y)}
 
-# (call, exception, text that the message contains)
+# (call, text that the message contains, exception unless it is a ValueError)
 CALLS = {
     # cells and rows
-    "sparse rows for Autoencoder": (lambda: Autoencoder().fit(SPARSE), TypeError, "sparse"),
-    "a bad cell for Autoencoder": (lambda: Autoencoder().fit(BAD), ValueError, "row 7, column 2"),
-    "a range beyond float64": (lambda: Autoencoder(1).fit([[0.0, 1.7e308], [1.0, -1.7e308]]), ValueError, "olumn 1"),
-    "another shape back": (lambda: Autoencoder(1).fit(X).inverse_transform(X), ValueError, r"\(60, 4\)"),
+    "sparse rows for Autoencoder": (lambda: Autoencoder().fit(SPARSE), "sparse", TypeError),
+    "a bad cell for Autoencoder": (lambda: Autoencoder().fit(BAD), "row 7, column 2"),
+    "a range beyond float64": (lambda: Autoencoder(1).fit([[0.0, 1.7e308], [1.0, -1.7e308]]), "olumn 1"),
+    "another shape back": (lambda: Autoencoder(1).fit(X).inverse_transform(X), r"\(60, 4\)"),
     "pieces of another shape back": (
         lambda: PairwiseEigenvectors(3, pieces=True).fit(X, Y).inverse_transform(X[:, :3]),
-        ValueError,
         r"\(60, 3\)",
     ),
-    "a bad cell for CrammerSingerSVC": (lambda: CrammerSingerSVC().fit(BAD, Y), ValueError, "row 7, column 2"),
-    "a sparse bad cell for CrammerSingerSVC": (
-        lambda: CrammerSingerSVC().fit(sp.csr_array(BAD), Y),
-        ValueError,
-        "row 7, column 2",
-    ),
-    "a bad cell to predict": (lambda: CrammerSingerSVC().fit(X, Y).predict(BAD), ValueError, "row 7, column 2"),
-    "a row too long to square": (lambda: CrammerSingerSVC().fit(LONG, Y), ValueError, "row 7"),
-    "a bad cell for MarginSubspace": (lambda: MarginSubspace().fit(BAD, Y), ValueError, "row 7, column 2"),
-    "a bad cell for MaxMarginShift": (lambda: MaxMarginShift().fit(BAD, Y), ValueError, "row 7, column 2"),
-    "a bad cell for an embedding": (
-        lambda: MaxMarginShift(embedding="rff").fit(BAD, Y),
-        ValueError,
-        "row 7, column 2",
-    ),
-    "a bad cell for RefinedHyperplane": (lambda: RefinedHyperplane().fit(BAD, PAIR), ValueError, "row 7, column 2"),
-    "a bad cell to refine": (
-        lambda: RefinedHyperplane().fit(X, PAIR).predict(BAD),
-        ValueError,
-        "row 7, column 2",
-    ),
-    "sparse rows for RefinedHyperplane": (lambda: RefinedHyperplane().fit(SPARSE, PAIR), TypeError, "sparse"),
-    "sparse rows to predict": (lambda: RefinedHyperplane().fit(X, PAIR).predict(SPARSE), TypeError, "sparse"),
-    "sparse rows for FastICA": (lambda: MaxMarginShift(FastICA(2)).fit(SPARSE, Y), TypeError, "FastICA"),
-    "a bad cell for ClassMoments": (lambda: ClassMoments.of(BAD, Y), ValueError, "row 7, column 2"),
-    "an infinite pairwise cell": (
-        lambda: PCA(missing="pairwise").fit(changed((1, 1), np.inf)),
-        ValueError,
-        "row 1, column 1",
-    ),
-    "dates in a frame": (
-        lambda: FisherLDA().fit(FRAME.assign(when=pd.date_range("2020", periods=60)), Y),
-        ValueError,
-        "'when'",
-    ),
+    "a bad cell for CrammerSingerSVC": (lambda: CrammerSingerSVC().fit(BAD, Y), "row 7, column 2"),
+    "a sparse bad cell for CrammerSingerSVC": (lambda: CrammerSingerSVC().fit(sp.csr_array(BAD), Y), "row 7, column 2"),
+    "a bad cell to predict": (lambda: CrammerSingerSVC().fit(X, Y).predict(BAD), "row 7, column 2"),
+    "a row too long to square": (lambda: CrammerSingerSVC().fit(LONG, Y), "row 7"),
+    "a bad cell for MarginSubspace": (lambda: MarginSubspace().fit(BAD, Y), "row 7, column 2"),
+    "a bad cell for MaxMarginShift": (lambda: MaxMarginShift().fit(BAD, Y), "row 7, column 2"),
+    "a bad cell for an embedding": (lambda: MaxMarginShift(embedding="rff").fit(BAD, Y), "row 7, column 2"),
+    "a bad cell for RefinedHyperplane": (lambda: RefinedHyperplane().fit(BAD, PAIR), "row 7, column 2"),
+    "a bad cell to refine": (lambda: RefinedHyperplane().fit(X, PAIR).predict(BAD), "row 7, column 2"),
+    "sparse rows for RefinedHyperplane": (lambda: RefinedHyperplane().fit(SPARSE, PAIR), "sparse", TypeError),
+    "sparse rows to predict": (lambda: RefinedHyperplane().fit(X, PAIR).predict(SPARSE), "sparse", TypeError),
+    "sparse rows for FastICA": (lambda: MaxMarginShift(FastICA(2)).fit(SPARSE, Y), "FastICA", TypeError),
+    "a bad cell for ClassMoments": (lambda: ClassMoments.of(BAD, Y), "row 7, column 2"),
+    "an infinite pairwise cell": (lambda: PCA(missing="pairwise").fit(changed((1, 1), np.inf)), "row 1, column 1"),
+    "dates in a frame": (lambda: FisherLDA().fit(FRAME.assign(when=pd.date_range("2020", periods=60)), Y), "'when'"),
     "a bad cell behind rows of weight zero": (
         lambda: MarginPCA(pairs="mean").fit(BAD, Y, sample_weight=1.0 * (ROWS > 3)),
-        ValueError,
         "row 7, column 2",
     ),
-    "a bad cell back": (lambda: PCA(2).fit(X).inverse_transform([[0.0, np.nan]]), ValueError, "row 0, column 1"),
-    "a text column of a frame": (
-        lambda: FisherLDA().fit(FRAME.assign(colour="red"), Y),
-        ValueError,
-        "row 0, column 'colour'",
-    ),
+    "a bad cell back": (lambda: PCA(2).fit(X).inverse_transform([[0.0, np.nan]]), "row 0, column 1"),
+    "a text column of a frame": (lambda: FisherLDA().fit(FRAME.assign(colour="red"), Y), "row 0, column 'colour'"),
     "a missing cell of a frame": (
         lambda: FisherLDA().fit(FRAME.convert_dtypes().replace({"c": {X[4, 2]: pd.NA}}), Y),
-        ValueError,
         "row 4, column 2",
     ),
     **{
         f"{kind} in a {'frame' if make is pd.DataFrame else 'table'}": (
             lambda kind=kind, make=make: PCA(1).fit(make(ROWS.reshape(30, 2).astype(kind))),
-            ValueError,
             "dates or times",
         )
         for kind in ("M8[s]", "m8[s]")
@@ -326,113 +287,80 @@ CALLS = {
     **{
         f"{type(one).__name__} cells in a frame": (
             lambda one=one: FisherLDA().fit(FRAME.assign(when=pd.Series([one] * 60, dtype=object)), Y),
-            ValueError,
             "'when'",
         )
         for one in (date(2020, 1, 1), time(12), pd.Timestamp("2020-01-01"))
     },
     "dates in a part": (
         lambda: fit_parts(PCA(1), [pa.table({"a": X[:, 0], "when": pa.array([date(2020, 1, 1)] * 60)})]),
-        ValueError,
         "part 0.*dates.*'when'",
     ),
     **{
         f"all directions of a large sparse table by {model}": (
             lambda model=model: model.fit(sp.eye_array(5001, 5002, format="csr"), np.arange(5001) % 2),
-            ValueError,
             named,
         )
         for model, named in ((MarginPCA(), "n_components"), (BayesErrorPCA(2), "columns"))
     },
-    "a path to transform": (lambda: PCA(2).fit(X).transform("rows.csv"), TypeError, "path"),
+    "a path to transform": (lambda: PCA(2).fit(X).transform("rows.csv"), "path", TypeError),
     # differences that a method needs
-    "equal rows for KernelMap": (lambda: KernelMap().fit(EQUAL), ValueError, "equal"),
-    "equal rows for ScreenedPCA": (
-        lambda: ScreenedPCA(1, n_selected=2).fit(EQUAL, np.arange(20) % 2),
-        ValueError,
-        "equal",
-    ),
+    "equal rows for KernelMap": (lambda: KernelMap().fit(EQUAL), "equal"),
     "equal statistics for ScreenedPCA": (
         lambda: ScreenedPCA(1, n_selected=2).fit_statistics(ClassMoments.of(EQUAL, np.arange(20) % 2)),
-        ValueError,
         "equal",
     ),
-    "equal rows for RefinedHyperplane": (
-        lambda: RefinedHyperplane().fit(np.zeros((9, 2)), np.arange(9) % 2),
-        ValueError,
-        "9 rows",
-    ),
+    "equal rows for RefinedHyperplane": (lambda: RefinedHyperplane().fit(np.zeros((9, 2)), np.arange(9) % 2), "9 rows"),
     "equal rows at an offset for RefinedHyperplane": (
         lambda: RefinedHyperplane().fit(1e12 + X[:9], np.arange(9) % 2),
-        ValueError,
         "9 rows",
     ),
     "a hyperplane without a direction": (
         lambda: RefinedHyperplane(RidgeClassifier(), reference_class=None).fit(EQUAL, np.arange(20) % 2),
-        ValueError,
         "estimator",
     ),
-    "the same rows in both classes": (lambda: MarginSubspace().fit(*TWINS), ValueError, "weights"),
-    **{
-        f"equal class means for {model}": (lambda model=model: model.fit(*CROSS), ValueError, "means")
-        for model in ONE_MEAN
-    },
+    "the same rows in both classes": (lambda: MarginSubspace().fit(*TWINS), "weights"),
+    **{f"equal class means for {model}": (lambda model=model: model.fit(*CROSS), "means") for model in WITHOUT_MEANS},
     "equal class means of statistics": (
         lambda: ScreenedPCA(1, n_selected=2).fit_statistics(ClassMoments.of(*TWINS)),
-        ValueError,
         "means",
     ),
     "a local scatter without a ridge": (
         lambda: LocalFisherDiscriminant(shrinkage=0.0).fit(*labelled(10, 20)),
-        ValueError,
         "shrinkage",
     ),
     **{
-        f"units too small for {kind.__name__}": (
-            lambda kind=kind: kind(2).fit(X * 5e-320, Y),
-            ValueError,
-            "float64",
-        )
+        f"units too small for {kind.__name__}": (lambda kind=kind: kind(2).fit(X * 5e-320, Y), "float64")
         for kind in WITHOUT_SIZE
     },
     "differences beyond float64": (
         lambda: FisherLDA(1).fit(np.where(np.arange(12) < 7, 1e308 * np.sign(WIDE[0]), WIDE[0]), WIDE[1]),
-        ValueError,
         r"X .*e\+308",
     ),
     "features beyond float64": (
         lambda: MaxMarginShift(FunctionTransformer(lambda table: table * 1e10), shift="cv").fit(X * 1e300, Y),
-        ValueError,
         "float64",
     ),
     **{
         f"rows longer than float64 for {model}": (
             lambda model=model: model.fit(np.repeat([0, 1e308, 0], 2)[:, None] * np.ones(12), [0, 1, 0, 1, 2, 2]),
-            ValueError,
             r"\bX\b",
         )
         for model in (FisherLDA(1), RegularizedLDA(1, cv=2))
     },
-    "squares beyond float64": (
-        lambda: MaxMarginShift(PCA(1), embedding="rff").fit(1e200 * X, Y),
-        ValueError,
-        r"X .*embedding",
-    ),
-    "negative cells for NMF": (lambda: MaxMarginShift(NMF(2), shift=0).fit(X, Y), ValueError, "NMF"),
-    "negative shifted cells for NMF": (lambda: MaxMarginShift(NMF(2)).fit(X, Y), ValueError, "NMF"),
+    "squares beyond float64": (lambda: MaxMarginShift(PCA(1), embedding="rff").fit(1e200 * X, Y), r"X .*embedding"),
+    "negative cells for NMF": (lambda: MaxMarginShift(NMF(2), shift=0).fit(X, Y), "NMF"),
+    "negative shifted cells for NMF": (lambda: MaxMarginShift(NMF(2)).fit(X, Y), "NMF"),
     **{
         f"equal rows for a shift ({kind.__name__})": (
             lambda kind=kind: max_margin_shift(kind(EQUAL), np.arange(20) % 2),
-            ValueError,
             "equal",
         )
         for kind in (np.asarray, sp.csr_array)
     },
-    "missing cells": (lambda: FisherLDA().fit(BAD, Y), ValueError, r"SimpleImputer.*missing='pairwise'"),
+    "missing cells": (lambda: FisherLDA().fit(BAD, Y), r"SimpleImputer.*missing='pairwise'"),
     **{
         f"missing cells with {named}": (
             lambda model=model: model.set_params(missing="pairwise").fit(BAD, Y),
-            ValueError,
             f"missing.*{named}",
         )
         for named, model in (
@@ -444,47 +372,29 @@ CALLS = {
     },
     "missing cells with folds for the errors": (
         lambda: BayesErrorLDA(missing="pairwise").fit(BAD, Y),
-        ValueError,
         "missing.*cross-validation",
     ),
     # labels
-    "classes of one row each": (lambda: PosteriorMap().fit(np.eye(3), [0, 1, 2]), ValueError, "one row"),
+    "classes of one row each": (lambda: PosteriorMap().fit(np.eye(3), [0, 1, 2]), "one row"),
     **{
-        f"one class for {type(model).__name__}": (lambda model=model: model.fit(X, np.zeros(60)), ValueError, "class")
+        f"one class for {type(model).__name__}": (lambda model=model: model.fit(X, np.zeros(60)), "class")
         for model in (CrammerSingerSVC(), MarginSubspace(), MaxMarginShift(), RefinedHyperplane())
     },
-    "one class and unlabelled rows": (lambda: MaxMarginShift(unlabeled=1).fit(X, PAIR), ValueError, "class"),
-    "one class of positive weight": (
-        lambda: CrammerSingerSVC().fit(X, Y, sample_weight=(Y == 1) * 1.0),
-        ValueError,
-        "class",
-    ),
-    "no label for MaxMarginShift": (lambda: MaxMarginShift().fit(X, np.full(60, np.nan)), ValueError, "60 labels"),
-    "every row unlabelled": (lambda: max_margin_shift(X, np.full(60, -1), unlabeled=-1), ValueError, "unlabeled"),
-    "no labels for MaxMarginShift": (lambda: MaxMarginShift().fit(X), ValueError, r"\by\b"),
-    "no labels for a choice of gamma": (lambda: KernelMap(gamma="cv").fit(X), ValueError, r"\by\b"),
-    "no labels for ClassMoments": (lambda: ClassMoments.of(X, None), ValueError, r"\by\b"),
-    "too few labels for MaxMarginShift": (lambda: MaxMarginShift().fit(X, Y[1:]), ValueError, r"60 .*y .*59"),
-    "too few labels for ClassMoments": (lambda: ClassMoments.of(X, Y[:3]), ValueError, r"60 .*y .*3"),
-    "a missing label of pandas": (
-        lambda: FisherLDA().fit(X, pd.Series([None, *Y[1:]], dtype="Int64")),
-        ValueError,
-        r"\by\b",
-    ),
-    "missing text labels of pandas": (
-        lambda: FisherLDA().fit(X, pd.array(["a", pd.NA] * 30, dtype="string")),
-        ValueError,
-        "row 1",
-    ),
-    "missing times among labels": (
-        lambda: FisherLDA().fit(X, np.array([pd.NaT, "a"] * 30, dtype=object)),
-        ValueError,
-        "30 labels",
-    ),
+    "one class and unlabelled rows": (lambda: MaxMarginShift(unlabeled=1).fit(X, PAIR), "class"),
+    "one class of positive weight": (lambda: CrammerSingerSVC().fit(X, Y, sample_weight=(Y == 1) * 1.0), "class"),
+    "no label for MaxMarginShift": (lambda: MaxMarginShift().fit(X, np.full(60, np.nan)), "60 labels"),
+    "every row unlabelled": (lambda: max_margin_shift(X, np.full(60, -1), unlabeled=-1), "unlabeled"),
+    "no labels for MaxMarginShift": (lambda: MaxMarginShift().fit(X), r"\by\b"),
+    "no labels for a choice of gamma": (lambda: KernelMap(gamma="cv").fit(X), r"\by\b"),
+    "no labels for ClassMoments": (lambda: ClassMoments.of(X, None), r"\by\b"),
+    "too few labels for MaxMarginShift": (lambda: MaxMarginShift().fit(X, Y[1:]), r"60 .*y .*59"),
+    "too few labels for ClassMoments": (lambda: ClassMoments.of(X, Y[:3]), r"60 .*y .*3"),
+    "a missing label of pandas": (lambda: FisherLDA().fit(X, pd.Series([None, *Y[1:]], dtype="Int64")), r"\by\b"),
+    "missing text labels of pandas": (lambda: FisherLDA().fit(X, pd.array(["a", pd.NA] * 30, dtype="string")), "row 1"),
+    "missing times among labels": (lambda: FisherLDA().fit(X, np.array([pd.NaT, "a"] * 30, dtype=object)), "30 labels"),
     **{
         f"{named} after numbers in a stream": (
             lambda labels=labels: FisherLDA().partial_fit(X, Y).partial_fit(X, labels),
-            ValueError,
             f"numbers.*{named}",
         )
         for named, labels in (("text", Y.astype(str)), ("bools", Y == 1))
@@ -492,123 +402,83 @@ CALLS = {
     **{
         f"labels outside the classes that a stream of {kind.__name__} named first": (
             lambda kind=kind: kind().partial_fit(X[Y < 2], Y[Y < 2], classes=[0, 1]).partial_fit(X, Y),
-            ValueError,
             r"classes.*\[2\]",
         )
         for kind in (FisherLDA, PosteriorMap)
     },
     # weights and groups
-    "weights of zero": (
-        lambda: CrammerSingerSVC().fit(X, Y, sample_weight=np.zeros(60)),
-        ValueError,
-        "[Ss]ample.weight",
-    ),
+    "weights of zero": (lambda: CrammerSingerSVC().fit(X, Y, sample_weight=np.zeros(60)), "[Ss]ample.weight"),
     "fractional weights for FastICA": (
         lambda: MaxMarginShift(FastICA(2)).fit(X, Y, sample_weight=np.full(60, 0.5)),
-        ValueError,
         r"sample_weight.*FastICA",
     ),
     "weights for a classifier without": (
         lambda: RefinedHyperplane(LinearDiscriminantAnalysis()).fit(X, PAIR, sample_weight=np.ones(60)),
-        TypeError,
         "sample_weight",
+        TypeError,
     ),
     "weights for a covariance estimator": (
         lambda: FisherLDA(covariance_estimator=OAS()).fit(X, Y, sample_weight=1 + ROWS),
-        ValueError,
         "OAS",
     ),
-    "too few groups": (lambda: RegularizedLDA().fit(X, Y, groups=GROUPS[:5]), ValueError, "groups"),
-    "groups without cross-validation": (lambda: PCA().fit(X, Y, groups=GROUPS), ValueError, "groups"),
-    "groups and hash folds": (
-        lambda: RegularizedLDA(cv=HashKFold(3)).fit(X, Y, groups=GROUPS),
-        ValueError,
-        r"groups.*HashKFold",
-    ),
+    "too few groups": (lambda: RegularizedLDA().fit(X, Y, groups=GROUPS[:5]), "groups"),
+    "groups without cross-validation": (lambda: PCA().fit(X, Y, groups=GROUPS), "groups"),
+    "groups and hash folds": (lambda: RegularizedLDA(cv=HashKFold(3)).fit(X, Y, groups=GROUPS), r"groups.*HashKFold"),
     # numbers of components
-    "more components of PCA": (lambda: PCA(5).fit(X[:, :3]), ValueError, "n_components"),
-    "Minka's count of few rows": (lambda: PCA("mle").fit(X[:3]), ValueError, "mle"),
+    "more components of PCA": (lambda: PCA(5).fit(X[:, :3]), "n_components"),
+    "Minka's count of few rows": (lambda: PCA("mle").fit(X[:3]), "mle"),
     # folds
-    "a class of one row": (
-        lambda: MaxMarginShift(PCA(1), shift="cv").fit(X, np.r_[9, Y[1:]]),
-        ValueError,
-        r"class 9",
-    ),
-    "no row to hold out": (lambda: RegularizedLDA().fit(X[:3], [0, 1, 2]), ValueError, "held out"),
-    "no row to hold out for keep": (lambda: SparsePLSDA(1).fit(X[:4], ROWS[:4]), ValueError, "keep"),
-    "no test row": (
-        lambda: MaxMarginShift(PCA(1), shift="cv", cv=[(ROWS[:30], [])]).fit(X, Y),
-        ValueError,
-        "0 labelled test rows",
-    ),
+    "a class of one row": (lambda: MaxMarginShift(PCA(1), shift="cv").fit(X, np.r_[9, Y[1:]]), r"class 9"),
+    "no row to hold out": (lambda: RegularizedLDA().fit(X[:3], [0, 1, 2]), "held out"),
+    "no row to hold out for keep": (lambda: SparsePLSDA(1).fit(X[:4], ROWS[:4]), "keep"),
+    "no test row": (lambda: MaxMarginShift(PCA(1), shift="cv", cv=[(ROWS[:30], [])]).fit(X, Y), "0 labelled test rows"),
     "one class to train on": (
         lambda: MaxMarginShift(PCA(1), shift="cv", cv=[(np.flatnonzero(Y == 0), np.flatnonzero(Y > 0))]).fit(X, Y),
-        ValueError,
         "class 0",
     ),
-    "a shift to choose outside an estimator": (lambda: max_margin_shift(X, Y, shift="cv"), ValueError, "shift"),
+    "a shift to choose outside an estimator": (lambda: max_margin_shift(X, Y, shift="cv"), "shift"),
     # combinations of parameters
-    "two classes for merged features": (
-        lambda: RefinedHyperplane().fit(X, Y).merged_features(X),
-        ValueError,
-        "two classes",
-    ),
+    "two classes for merged features": (lambda: RefinedHyperplane().fit(X, Y).merged_features(X), "two classes"),
     "an exhaustive rule of many features": (
         lambda: RefinedHyperplane(rule="exhaustive-splits").fit(np.tile(X, 5)[:, :17], PAIR),
-        ValueError,
         "rule",
     ),
     **{
-        f"{type(bad).__name__} to refine": (
-            lambda bad=bad: RefinedHyperplane(bad).fit(X, PAIR),
-            TypeError,
-            "coef_",
-        )
+        f"{type(bad).__name__} to refine": (lambda bad=bad: RefinedHyperplane(bad).fit(X, PAIR), "coef_", TypeError)
         for bad in (DecisionTreeClassifier(), make_pipeline(StandardScaler(), LinearSVC()))
     },
     "a covariance estimator without a covariance": (
         lambda: FisherLDA(covariance_estimator=PCA(2)).fit(X, Y),
-        ValueError,
         "covariance_",
     ),
-    "a covariance that was not stored": (lambda: FisherLDA().fit(X, Y).covariance_, AttributeError, "store_covariance"),
+    "a covariance that was not stored": (lambda: FisherLDA().fit(X, Y).covariance_, "store_covariance", AttributeError),
     **{
-        f"{given!r} of a map": (lambda given=given: PosteriorMap(classifier=given).fit(X, Y), ValueError, "classifier")
+        f"{given!r} of a map": (lambda given=given: PosteriorMap(classifier=given).fit(X, Y), "classifier")
         for given in ("forest", RidgeClassifier)
     },
     "weights for a classifier of a map": (
         lambda: PosteriorMap(classifier=LinearDiscriminantAnalysis()).fit(X, Y, np.ones(60)),
-        ValueError,
         "sample_weight",
     ),
-    "a stream with a classifier": (
-        lambda: PosteriorMap(classifier=RidgeClassifier()).partial_fit(X, Y),
-        ValueError,
-        "classifier",
-    ),
+    "a stream with a classifier": (lambda: PosteriorMap(classifier=RidgeClassifier()).partial_fit(X, Y), "classifier"),
     "parts with a splitter of rows": (
         lambda: fit_parts(PosteriorMap(2, kernel="linear", cv=StratifiedKFold(2)), PARTS),
-        ValueError,
         "cv",
     ),
-    "an explanation without a gradient": (
-        lambda: PosteriorMap(kernel="laplacian").fit(X, Y).explain(X),
-        ValueError,
-        "kernel",
-    ),
-    "loadings of a map": (lambda: PosteriorMap(kernel="linear").fit(X, Y).components_, AttributeError, "BayesErrorLDA"),
+    "an explanation without a gradient": (lambda: PosteriorMap(kernel="laplacian").fit(X, Y).explain(X), "kernel"),
+    "loadings of a map": (lambda: PosteriorMap(kernel="linear").fit(X, Y).components_, "BayesErrorLDA", AttributeError),
     "a map back": (
         lambda: PosteriorMap(kernel="linear").fit(X, Y).inverse_transform,
-        AttributeError,
         "inverse transform",
+        AttributeError,
     ),
-    "an unfitted map": (lambda: PosteriorMap().predict_proba(X), NotFittedError, "fit"),
-    "classes of PCA": (lambda: PCA().fit(X).classes_, AttributeError, "classes_"),
-    "an unfitted transform": (lambda: MaxMarginShift().transform(X), NotFittedError, "fit"),
-    "an unfitted predict": (lambda: CrammerSingerSVC().predict(X), NotFittedError, "fit"),
+    "an unfitted map": (lambda: PosteriorMap().predict_proba(X), "fit", NotFittedError),
+    "classes of PCA": (lambda: PCA().fit(X).classes_, "classes_", AttributeError),
+    "an unfitted transform": (lambda: MaxMarginShift().transform(X), "fit", NotFittedError),
+    "an unfitted predict": (lambda: CrammerSingerSVC().predict(X), "fit", NotFittedError),
     # streams
     **{
-        f"partial_fit of {model}": (lambda model=model: model.partial_fit, AttributeError, named)
+        f"partial_fit of {model}": (lambda model=model: model.partial_fit, named, AttributeError)
         for model, named in (
             (MarginPCA(pairs="median"), "pairs='median'"),
             (FisherLDA(class_weight="balanced"), "class_weight='balanced'"),
@@ -618,36 +488,42 @@ CALLS = {
             (RegularizedLDA(cv=[(ROWS[:40], ROWS[40:])]), "partial_fit"),
         )
     },
-    "a shrinkage set in a stream": (stream(RegularizedLDA(1, shrinkage=0.1), shrinkage=7.0), ValueError, "shrinkage"),
-    "a choice set in a stream": (stream(RegularizedLDA(1, shrinkage=0.1), shrinkage="cv"), ValueError, "tatistics"),
-    "a weight set in a stream": (stream(MaximumMarginCriterion(1), weight=-3.0), ValueError, "weight"),
-    "pairs set in a stream": (stream(MarginPCA(1, pairs="mean"), pairs="median"), ValueError, "pairs"),
+    "a shrinkage set in a stream": (stream(RegularizedLDA(1, shrinkage=0.1), shrinkage=7.0), "shrinkage"),
+    "a choice set in a stream": (stream(RegularizedLDA(1, shrinkage=0.1), shrinkage="cv"), "tatistics"),
+    "a weight set in a stream": (stream(MaximumMarginCriterion(1), weight=-3.0), "weight"),
+    "pairs set in a stream": (stream(MarginPCA(1, pairs="mean"), pairs="median"), "pairs"),
     "columns in another order in a stream": (
         lambda: FisherLDA().partial_fit(FRAME, Y).partial_fit(FRAME[list("dcba")], Y),
-        ValueError,
         "order",
     ),
     "fewer columns in a stream": (
         lambda: FisherLDA().partial_fit(X, Y).partial_fit(X[:, :3], Y),
-        ValueError,
         r"X .*3 .*FisherLDA.*4",
     ),
     # statistics
-    "moments kept in two ways": (lambda: MOMENTS + ClassMoments.of(X, Y, keep="each"), ValueError, "add"),
-    "moments of other columns": (lambda: MOMENTS + ClassMoments.of(X[:, :3], Y), ValueError, "4 and 3 features"),
-    "moments of other labels": (lambda: MOMENTS + ClassMoments.of(X, Y.astype(str)), ValueError, "types"),
-    "moments without folds": (lambda: BayesErrorLDA().fit_statistics(MOMENTS), ValueError, "ClassMoments"),
-    "moments for a method on rows": (
-        lambda: MarginPCA(pairs="nearest").fit_statistics(MOMENTS),
-        ValueError,
-        "ClassMoments",
+    "moments kept in two ways": (lambda: MOMENTS + ClassMoments.of(X, Y, keep="each"), "add"),
+    "moments of other columns": (lambda: MOMENTS + ClassMoments.of(X[:, :3], Y), "4 and 3 features"),
+    "moments of other labels": (lambda: MOMENTS + ClassMoments.of(X, Y.astype(str)), "types"),
+    "statistics of columns with other names": (
+        lambda: statistics_of(FRAME[:30]) + statistics_of(FRAME[30:].rename(columns={"b": "B"})),
+        "'b'.*'B'",
     ),
+    "statistics of fewer columns": (
+        lambda: statistics_of(FRAME[:30]) + statistics_of(FRAME[["a", "b", "c"]][30:]),
+        r"3 columns.*'d'",
+    ),
+    "statistics of labels of another type": (
+        lambda: statistics_of(FRAME[:30]) + BayesErrorLDA().statistics(FRAME[30:], Y[30:].astype(str)),
+        "types",
+    ),
+    "statistics of other folds": (
+        lambda: statistics_of(FRAME[:30]) + BayesErrorLDA(cv=4).statistics(FRAME[30:], Y[30:]),
+        "n_folds=5 and n_folds=4",
+    ),
+    "moments without folds": (lambda: BayesErrorLDA().fit_statistics(MOMENTS), "ClassMoments"),
+    "moments for a method on rows": (lambda: MarginPCA(pairs="nearest").fit_statistics(MOMENTS), "ClassMoments"),
     **{
-        f"statistics without {named}": (
-            lambda model=model: model.fit_statistics(STATISTICS),
-            ValueError,
-            named,
-        )
+        f"statistics without {named}": (lambda model=model: model.fit_statistics(STATISTICS), named)
         for model, named in (
             (BayesErrorLDA(cv=4), "n_folds=4"),
             (BayesErrorLDA(random_state=1), "seed=1"),
@@ -657,52 +533,43 @@ CALLS = {
         )
     },
     **{
-        f"{name} as statistics": (
-            lambda given=given: FisherLDA().fit_statistics(given),
-            TypeError,
-            name,
-        )
+        f"{name} as statistics": (lambda given=given: FisherLDA().fit_statistics(given), name, TypeError)
         for name, given in NOT_STATISTICS.items()
     },
     **{
-        f"{name} added to statistics": (lambda given=given: STATISTICS + given, TypeError, name)
+        f"{name} added to statistics": (lambda given=given: STATISTICS + given, name, TypeError)
         for name, given in NOT_STATISTICS.items()
     },
     **{
-        f"{name} added to moments": (lambda given=given: MOMENTS + given, TypeError, name)
+        f"{name} added to moments": (lambda given=given: MOMENTS + given, name, TypeError)
         for name, given in NOT_STATISTICS.items()
     },
     "other pairs in the same stream": (
         lambda: MarginPCA(pairs="mean").partial_fit(X, Y).set_params(pairs="all").partial_fit(X, Y),
-        ValueError,
         "parameters",
     ),
     # parts
     **{
-        f"{name} as parts": (lambda given=given: fit_parts(FisherLDA(), given), TypeError, "part")
+        f"{name} as parts": (lambda given=given: fit_parts(FisherLDA(), given), "part", TypeError)
         for name, given in NOT_PARTS.items()
     },
     **{
-        f"max_memory={given!r}": (
-            lambda given=given: fit_parts(FisherLDA(), PARTS, max_memory=given),
-            ValueError,
-            "max_memory",
-        )
+        f"max_memory={given!r}": (lambda given=given: fit_parts(FisherLDA(), PARTS, max_memory=given), "max_memory")
         for given in ("1GB", None, -1, np.nan)
     },
-    "parts without rows": (lambda: fit_parts(PCA(2), [(X[:0],)]), ValueError, "rows"),
-    "a bad cell in a part": (lambda: fit_parts(PCA(2), [X, BAD]), ValueError, "part 1, row 7, column 2"),
-    "one class in parts": (lambda: fit_parts(FisherLDA(), [(X, np.zeros(60))]), ValueError, "class"),
+    "parts without rows": (lambda: fit_parts(PCA(2), [(X[:0],)]), "rows"),
+    "a bad cell in a part": (lambda: fit_parts(PCA(2), [X, BAD]), "part 1, row 7, column 2"),
+    "one class in parts": (lambda: fit_parts(FisherLDA(), [(X, np.zeros(60))]), "class"),
     "another step before parts": (
         lambda: fit_parts(make_pipeline(VarianceThreshold(), PCA()), [(X,)]),
-        TypeError,
         "VarianceThreshold",
+        TypeError,
     ),
-    "a column of parts in memory": (lambda: fit_parts(RegularizedLDA(), PARTS, target="kind"), ValueError, "target"),
+    "a column of parts in memory": (lambda: fit_parts(RegularizedLDA(), PARTS, target="kind"), "target"),
     # model files
-    "an unfitted model to save": (lambda: save(PCA(2), "never written"), NotFittedError, "fit"),
+    "an unfitted model to save": (lambda: save(PCA(2), "never written"), "fit", NotFittedError),
     **{
-        f"{named} to save": (lambda model=model: save(model.fit(X, Y), "never written"), TypeError, named)
+        f"{named} to save": (lambda model=model: save(model.fit(X, Y), "never written"), named, TypeError)
         for model, named in (
             (MaxMarginShift(FactorAnalysis(1)), "MaxMarginShift.extractor"),
             (CrammerSingerSVC(), "CrammerSingerSVC"),
@@ -714,8 +581,9 @@ CALLS = {
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize(("call", "error", "named"), CALLS.values(), ids=CALLS)
-def test_a_refused_call_names_what_is_wrong(call, error, named):
+@pytest.mark.parametrize("case", CALLS.values(), ids=CALLS)
+def test_a_refused_call_names_what_is_wrong(case):
+    call, named, error = (*case, ValueError)[:3]
     with pytest.raises(error) as raised:
         call()
     assert re.search(named, str(raised.value), re.DOTALL)

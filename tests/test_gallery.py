@@ -1,6 +1,5 @@
 """The examples of the gallery run, draw their figure, and show what their text states."""
 
-import os
 import runpy
 from pathlib import Path
 
@@ -15,93 +14,6 @@ def without_data(monkeypatch, tmp_path):
     """Remove real data: the folder and earlier downloads."""
     monkeypatch.delenv("DISCRIM_DATA", raising=False)
     monkeypatch.setattr("discrim.tables.catalogue.cache_folder", lambda: tmp_path / "no such folder")
-
-
-@pytest.fixture
-def run(monkeypatch, tmp_path):
-    """Run an example in an empty folder; the figures it found, once its picture is seen to be one."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.chdir(tmp_path)
-
-    def ran(name, *arguments):
-        main = runpy.run_path(str(ROOT / "examples" / "gallery" / f"{name}.py"))["main"]
-        figures = main([*arguments, "--picture", "picture.png"])
-        picture = (tmp_path / "picture.png").read_bytes()
-        assert picture.startswith(b"\x89PNG")
-        width, height = (int.from_bytes(picture[at : at + 4]) for at in (16, 20))
-        assert min(width, height) > 200
-        assert os.listdir(tmp_path) == ["picture.png"]
-        return figures
-
-    return ran
-
-
-def test_simulated_genes_are_separated_by_discriminants_and_not_by_pca(run, without_data):
-    found = run("microarray", "--splits", "3")
-    assert found["PCA"] < 0.4  # four classes: a guess is right in a quarter
-    assert found["NullSpaceLDA"] > found["PCA"] + 0.3
-    assert found["RegularizedLDA"] > found["PCA"] + 0.3
-    assert found["training_width"] < 1e-10
-
-
-def test_real_genes_are_separated_by_discriminants_and_less_by_pca(run, data_folder):
-    found = run("microarray", "--splits", "3")
-    assert min(found["NullSpaceLDA"], found["RegularizedLDA"]) > max(0.8, found["PCA"] + 0.3)
-
-
-def test_noisy_copies_move_rows_as_the_shift_does_while_the_noise_is_small(run):
-    found = run("corruption", "--copies", "4000")
-    cosines, lengths = ([found[f"{name} {v}"] for v in ("0.05", "0.25", "1", "4")] for name in ("cosine", "length"))
-    assert cosines[0] > 0.9
-    assert cosines == sorted(cosines, reverse=True)
-    assert lengths == sorted(lengths, reverse=True)
-    assert found["others 0.05"] < 0.2 < found["others 4"]  # rows that the shift leaves alone
-
-
-def test_bayes_error_lda_shows_digits_best(run):
-    found = run("digits", "--splits", "2")
-    assert found["PCA"] < found["RegularizedLDA"] < found["BayesErrorLDA"] - 0.03
-    assert found["predicted_error"] == pytest.approx(found["seen_error"], abs=0.01)
-    assert found["correlation"] > 0.8
-
-
-def test_text_stays_sparse_and_few_components_of_least_error_beat_the_others(run, without_data):
-    found = run("text", "--splits", "1", "--rows", "510")
-    assert found["memory"] < 0.5
-    assert found["BayesErrorLDA(8)"] > max(found["PCA(8)"], found["RegularizedLDA(8)"]) + 0.15
-    assert found["BayesErrorLDA(16)"] == found["RegularizedLDA(16)"] > found["PCA(16)"] + 0.3
-
-
-def test_spectra_are_separated_by_peaks_that_pca_misses(run):
-    found = run("spectra", "--samples", "120")
-    assert found["variance in PCA(2)"] > 0.9
-    assert found["PCA(20)"] < 0.6
-    assert found["RegularizedLDA(2)"] > 0.8
-
-
-def test_a_stream_equals_the_batch_without_holding_the_rows(run):
-    found = run("stream", "--rows", "25000")
-    assert found["stream − batch"] < 1e-11
-    assert found["memory"] < 0.5
-    assert found["angle"] < 10
-    assert found["accuracy"] > 0.9
-
-
-def test_an_image_is_reconstructed_as_well_as_its_variance_predicts(run):
-    found = run("compression")
-    errors = [found[f"error {p}"] for p in (1, 2, 4, 8, 16, 32, 64, 100)]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[-1] == pytest.approx(found["predicted error 100"], rel=1e-6)
-
-
-def test_the_sheet_of_displays_ranks_least_error_before_pca_and_keeps_wine_apart(run):
-    found = run("displays", "--splits", "2")
-    assert found["rank of bayes-error-lda"] < found["rank of pca"] - 1
-    assert found["critical difference"] == pytest.approx(3.05, abs=0.01)
-    assert [found[f"class_{at} on its side"] for at in range(3)] == pytest.approx([1.0, 0.966, 1.0], abs=0.005)
-
-
-# ---------------------------------------------------------------------- scripts that run from top to bottom
 
 
 @pytest.fixture
@@ -120,6 +32,74 @@ def ran(monkeypatch):
         return names
 
     return names_of
+
+
+def test_simulated_genes_are_separated_by_discriminants_and_not_by_pca(ran, without_data):
+    names = ran("microarray")
+    found = names["accuracy"]
+    assert found["PCA"] < 0.4  # four classes: a guess is right in a quarter
+    assert found["NullSpaceLDA"] > found["PCA"] + 0.3
+    assert found["RegularizedLDA"] > found["PCA"] + 0.3
+    assert names["width"] < 1e-10
+
+
+def test_real_genes_are_separated_by_discriminants_and_less_by_pca(ran, data_folder):
+    found = ran("microarray")["accuracy"]
+    assert min(found["NullSpaceLDA"], found["RegularizedLDA"]) > max(0.8, found["PCA"] + 0.3)
+
+
+def test_noisy_copies_move_rows_as_the_shift_does_while_the_noise_is_small(ran):
+    found = ran("corruption")["found"]
+    cosines, lengths = ([found[f"{name} {v}"] for v in ("0.05", "0.25", "1", "4")] for name in ("cosine", "length"))
+    assert cosines[0] > 0.9
+    assert cosines == sorted(cosines, reverse=True)
+    assert lengths == sorted(lengths, reverse=True)
+    assert found["others 0.05"] < 0.2 < found["others 4"]  # rows that the shift leaves alone
+
+
+def test_bayes_error_lda_shows_digits_best(ran):
+    found = ran("digits")["figures"]
+    assert found["PCA"] < found["RegularizedLDA"] < found["BayesErrorLDA"] - 0.03
+    assert found["predicted_error"] == pytest.approx(found["seen_error"], abs=0.01)
+    assert found["correlation"] > 0.8
+
+
+def test_text_stays_sparse_and_few_components_of_least_error_beat_the_others(ran, without_data):
+    names = ran("text")
+    pca, lda, bayes = (dict(zip(names["COUNTS"], right, strict=True)) for right in names["found"].values())
+    assert names["share"] < 0.5
+    assert bayes[8] > max(pca[8], lda[8]) + 0.15
+    assert bayes[16] == lda[16] > pca[16] + 0.3
+
+
+def test_spectra_are_separated_by_peaks_that_pca_misses(ran):
+    found = ran("spectra")["figures"]
+    assert found["variance in PCA(2)"] > 0.9
+    assert found["PCA(20)"] < 0.6
+    assert found["RegularizedLDA(2)"] > 0.8
+
+
+def test_a_stream_equals_the_batch_without_holding_the_rows(ran):
+    names = ran("stream")
+    found = names["figures"]
+    assert found["stream − batch"] < 1e-11
+    assert found["memory"] < 0.5
+    assert names["angles"][-1] < 10
+    assert found["accuracy"] > 0.9
+
+
+def test_an_image_is_reconstructed_as_well_as_its_variance_predicts(ran):
+    names = ran("compression")
+    errors = list(names["errors"].values())
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] == pytest.approx(names["predicted"], rel=1e-6)
+
+
+def test_the_sheet_of_displays_ranks_least_error_before_pca_and_keeps_wine_apart(ran):
+    found = ran("displays")["figures"]
+    assert found["rank of bayes-error-lda"] < found["rank of pca"] - 1
+    assert found["critical difference"] == pytest.approx(3.05, abs=0.01)
+    assert [found[f"class_{at} on its side"] for at in range(3)] == pytest.approx([1.0, 0.966, 1.0], abs=0.005)
 
 
 def test_pca_needs_the_widest_gap_to_find_the_class_axis(ran):

@@ -99,20 +99,11 @@ REFUSED_LABELS = {
     "text and numbers": (lambda: ["a", 1, "a"] * 10, r"\(int, str\)"),
     "text and numbers as objects": (lambda: np.array(["a", 1] * 15, object), r"\(int, str\)"),
     "bools and numbers": (lambda: [True, 2, 1] * 10, r"\(bool, int\)"),
-    "text and NaN": (
-        lambda: ["a", float("nan"), "b"] * 10,
-        "10 labels.*row 1",
-    ),
-    "text and None": (
-        lambda: ["a", "b", None] * 10,
-        "10 labels.*row 2",
-    ),
+    "text and NaN": (lambda: ["a", float("nan"), "b"] * 10, "10 labels.*row 1"),
+    "text and None": (lambda: ["a", "b", None] * 10, "10 labels.*row 2"),
     "NaN": (lambda: np.where(Y == 0, np.nan, Y), r"\by\b.*labels"),
     "infinity": (lambda: np.where(Y == 0, np.inf, Y), r"\by\b.*infinite"),
-    "NaT": (
-        lambda: np.array(["2020-01-01", "2020-02-01", "NaT"] * 10, "datetime64[D]"),
-        "10 labels.*row 2",
-    ),
+    "NaT": (lambda: np.array(["2020-01-01", "2020-02-01", "NaT"] * 10, "datetime64[D]"), "10 labels.*row 2"),
     "NaT among spans": (lambda: np.array([1, 2, "NaT"] * 10, "timedelta64[D]"), "10 labels"),
     "measurements": (lambda: X[:, 0], "continuous"),
     "a table": (lambda: np.eye(3)[Y], r"\by\b.*\(30, 3\)"),
@@ -166,28 +157,20 @@ def test_kinds_of_numbers(case):
 
 
 REFUSED_TABLES = {
-    "one row of numbers": (X[:, 0], ValueError, "2D"),
-    "three dimensions": (X[None], ValueError, "dim 3"),
-    "no rows": (X[:0], ValueError, r"0 sample\(s\)"),
-    "no columns": (X[:, :0], ValueError, r"0 feature\(s\)"),
-    "complex": (X + 1j, ValueError, "[Cc]omplex"),
-    "masked": (
-        np.ma.array(X, mask=X > 1),
-        ValueError,
-        "masked",
-    ),
-    "text": (
-        np.where(X > 1.5, "high", X.astype(str)),
-        ValueError,
-        "'high' in row .*, column",
-    ),
+    "one row of numbers": (X[:, 0], "2D"),
+    "three dimensions": (X[None], "dim 3"),
+    "no rows": (X[:0], r"0 sample\(s\)"),
+    "no columns": (X[:, :0], r"0 feature\(s\)"),
+    "complex": (X + 1j, "[Cc]omplex"),
+    "masked": (np.ma.array(X, mask=X > 1), "masked"),
+    "text": (np.where(X > 1.5, "high", X.astype(str)), "'high' in row .*, column"),
 }
 
 
 @over(WITH_DEFAULTS)
 def test_tables_that_are_refused(case):
-    for name, (given, kind, message) in REFUSED_TABLES.items():
-        with note(name), pytest.raises(kind, match=message):
+    for name, (given, message) in REFUSED_TABLES.items():
+        with note(name), pytest.raises(ValueError, match=message):
             case().fit(given, Y[: len(given)])
 
 
@@ -238,10 +221,7 @@ REFUSED_WEIGHTS = {
     "too few": (np.ones(5), r"sample_weight.*\(5,\)"),
     "a table": (np.ones((30, 2)), "[Ss]ample.weight"),
     "all zero": (np.zeros(30), "[Ss]ample.weight"),
-    "too large to square": (
-        np.full(30, 1e200),
-        r"sample_weight.*1e\+200",
-    ),
+    "too large to square": (np.full(30, 1e200), r"sample_weight.*1e\+200"),
     "too small to square": (np.full(30, 1e-200), "sample_weight.*1e-200"),
 }
 

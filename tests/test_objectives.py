@@ -31,14 +31,6 @@ class Case(NamedTuple):
     rounding: float = 1e-9  # share of the objective by which a minimum may be missed
 
 
-def scatters(X, y):
-    """S_w, S_b and S_t."""
-    total = literal.spread(literal.centred_rows(X, y))
-    means = {c: X[y == c].mean(axis=0) for c in set(y)}
-    within = literal.spread([x - means[own] for x, own in zip(X, y, strict=True)])
-    return within, total - within, total
-
-
 def orthonormal(W):
     """W with orthonormal rows in the span of its rows, each near its own."""
     left, _, right = np.linalg.svd(W, full_matrices=False)
@@ -57,11 +49,6 @@ def ratio_case(model, gain, cost):
     return Case((G,), lambda G: -np.trace(np.linalg.solve(G @ cost @ G.T, G @ gain @ G.T)))
 
 
-def ridged(within, n, gamma, X):
-    tau = np.trace(within / n) / np.linalg.matrix_rank(X - X.mean(axis=0))
-    return (1 - gamma) * within / n + gamma * tau * np.eye(X.shape[1])
-
-
 def unit_rows(X):
     """Centred rows of mean square length 1, and the unit."""
     centred = X - X.mean(axis=0)
@@ -73,13 +60,12 @@ def unit_rows(X):
 
 
 def pca(X, y):
-    return spread_case(discrim.PCA(2).fit(X), scatters(X, y)[2])
+    return spread_case(discrim.PCA(2).fit(X), literal.scatters(X, y)[2])
 
 
 def margin_pca(pairs):
     return lambda X, y: spread_case(
-        discrim.MarginPCA(2, pairs=pairs).fit(X, y),
-        literal.spread(literal.MARGIN_ROWS[f"margin-pca-{pairs}"](X, y)),
+        discrim.MarginPCA(2, pairs=pairs).fit(X, y), literal.spread(literal.MARGIN_ROWS[f"margin-pca-{pairs}"](X, y))
     )
 
 
@@ -88,7 +74,7 @@ def supervised_pca(X, y):
 
 
 def maximum_margin_criterion(X, y):
-    within, between, _ = scatters(X, y)
+    within, between, _ = literal.scatters(X, y)
     return spread_case(discrim.MaximumMarginCriterion(3, weight=0.7).fit(X, y), between - 0.7 * within)
 
 
@@ -99,7 +85,7 @@ def margin_subspace(X, y):
 
 def null_space_lda(X, y):
     wide = np.c_[X, np.random.default_rng(8).standard_normal((len(X), len(X)))]
-    within, between, _ = scatters(wide, y)
+    within, between, _ = literal.scatters(wide, y)
     free = null_space(within, rcond=1e-9)
     model = discrim.NullSpaceLDA(2).fit(wide, y)
     case = spread_case(model, between)
@@ -108,18 +94,18 @@ def null_space_lda(X, y):
 
 
 def fisher_lda(X, y):
-    within, between, _ = scatters(X, y)
+    within, between, _ = literal.scatters(X, y)
     return ratio_case(discrim.FisherLDA(2).fit(X, y), between, within / len(X))
 
 
 def uncorrelated_lda(X, y):
-    _, between, total = scatters(X, y)
+    _, between, total = literal.scatters(X, y)
     return ratio_case(discrim.UncorrelatedLDA(2).fit(X, y), between, total)
 
 
 def regularized_lda(X, y):
-    within, between, _ = scatters(X, y)
-    return ratio_case(discrim.RegularizedLDA(2, shrinkage=0.3).fit(X, y), between, ridged(within, len(X), 0.3, X))
+    within, between, _ = literal.scatters(X, y)
+    return ratio_case(discrim.RegularizedLDA(2, shrinkage=0.3).fit(X, y), between, literal.ridged(within, X, 0.3))
 
 
 def heteroscedastic_lda(X, y):
@@ -130,11 +116,11 @@ def heteroscedastic_lda(X, y):
 def local_fisher_discriminant(X, y):
     within, between = literal.local_scatters(X, y, 7)
     model = discrim.LocalFisherDiscriminant(3, shrinkage=0.2).fit(X, y)
-    return ratio_case(model, between, ridged(within, len(X), 0.2, X))
+    return ratio_case(model, between, literal.ridged(within, X, 0.2))
 
 
 def bayes_error_lda(X, y):
-    cost = ridged(scatters(X, y)[0], len(X), 0.3, X)
+    cost = literal.ridged(literal.scatters(X, y)[0], X, 0.3)
     model = discrim.BayesErrorLDA(1, shrinkage=0.3).fit(X, y)
     labels = sorted(set(y))
     means, shares = [X[y == c].mean(axis=0) for c in labels], [np.mean(y == c) for c in labels]

@@ -58,7 +58,7 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
 
 
 # BayesErrorLDA with a ridge also uses products, but estimates the errors of new rows with random vectors there.
-@over([case for case in CASES if not (case.laws.by_products or isinstance(case(), BayesErrorLDA))])
+@over([case for case in WITH_DEFAULTS if not (case.laws.by_products or isinstance(case(), BayesErrorLDA))])
 def test_methods_that_need_all_directions_refuse_a_large_sparse_table(case, monkeypatch):
     monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
     X, y = labelled(80, 40)

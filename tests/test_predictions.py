@@ -111,19 +111,11 @@ CASES = {  # options of compare, how many rows, features and classes are left, a
     "equal rows": ((*PLAIN, "--equal-rows", "together"), (150, 4, 4), {}),
     "another target": (("--drop", "who,batch,kind", *FILLED, "--target", "town"), (150, 4, 3), {}),
     "limit of memory": ((*PLAIN, "--max-bytes", "100000000"), (150, 4, 4), {}),
-    "decimal comma": (
-        (*PLAIN, "--delimiter", ";", "--decimal", ","),
-        (150, 4, 4),
-        {"sep": ";", "decimal": ","},
-    ),
+    "decimal comma": ((*PLAIN, "--delimiter", ";", "--decimal", ","), (150, 4, 4), {"sep": ";", "decimal": ","}),
     "thousands": ((*PLAIN, "--delimiter", ";", "--thousands", ","), (150, 4, 4), {"sep": ";", "thousands": ","}),
     "delimiter": ((*PLAIN, "--delimiter", "|"), (150, 4, 4), {"sep": "|"}),
     "encoding": ((*PLAIN, "--encoding", "utf-16"), (150, 4, 4), {"encoding": "utf-16"}),
-    "no header": (
-        ("--no-header", "--target", "c8", "--drop", "c5,c6,c7", *FILLED),
-        (150, 4, 4),
-        {"header": False},
-    ),
+    "no header": (("--no-header", "--target", "c8", "--drop", "c5,c6,c7", *FILLED), (150, 4, 4), {"header": False}),
     "header": ((*PLAIN, "--header"), (150, 4, 4), {}),
     "on its side": (("--transpose", *FILLED), (150, 4, 4), {"transposed": True}),
     "everything": (

@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -132,7 +133,9 @@ def test_nested_calls_are_one():
     assert set(blas_threads()) == {2}
 
 
-def test_the_last_of_several_threads_restores():
+@contextmanager
+def another_fit():
+    """Let another thread hold the limit meanwhile."""
     entered, leave = threading.Event(), threading.Event()
 
     def hold():
@@ -141,13 +144,18 @@ def test_the_last_of_several_threads_restores():
             leave.wait(60)
 
     other = threading.Thread(target=hold)
-    with one_blas_thread:
-        other.start()
-        assert entered.wait(60)
-    between = blas_threads()
+    other.start()
+    assert entered.wait(60)
+    yield
     leave.set()
     other.join(60)
-    assert set(between) == {1}
+
+
+def test_the_last_of_several_threads_restores():
+    one_blas_thread.__enter__()
+    with another_fit():
+        one_blas_thread.__exit__(None, None, None)
+        assert set(blas_threads()) == {1}
     assert set(blas_threads()) == {2}
 
 
@@ -325,21 +333,10 @@ def test_tasks_use_no_more_threads_than_blas_may(four_cores, n_threads):
 
 
 def test_tasks_leave_cores_to_other_fits(four_cores):
-    entered, leave = threading.Event(), threading.Event()
-
-    def hold():
-        with one_blas_thread:
-            entered.set()
-            leave.wait(60)
-
-    other = threading.Thread(target=hold)
     with one_blas_thread:
-        other.start()
-        assert entered.wait(60)
-        free = one_blas_thread.free_threads()
-        leave.set()
-        other.join(60)
-        assert (free, one_blas_thread.free_threads()) == (3, 4)
+        with another_fit():
+            assert one_blas_thread.free_threads() == 3
+        assert one_blas_thread.free_threads() == 4
 
 
 def test_a_task_runs_on_one_blas_thread_in_the_context_of_its_caller(four_cores):

@@ -49,14 +49,9 @@ def flipped_models(rng: Rng, until: float) -> Outcome:
     outcome = Outcome("model files with a flipped bit, or truncated", "an error that names the file")
     for path, good in model_files(rng, until):
         path.write_bytes(flipped(good, rng) if rng.random() < 0.8 else good[: rng.integers(len(good))])
-        outcome.runs += 1
-        try:
+        with outcome.run(ModelFileError):
             discrim.load(path)
             outcome.faults.append("a damaged model was loaded")
-        except ModelFileError:
-            pass
-        except Exception as error:
-            outcome.faults.append(f"{type(error).__name__}: {error}"[:300])
     return outcome
 
 
@@ -66,15 +61,9 @@ def forged_models(rng: Rng, until: float) -> Outcome:
     row = np.zeros((1, load_wine().data.shape[1]))
     for path, good in model_files(rng, until):
         path.write_bytes(forged(good, rng))
-        outcome.runs += 1
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                discrim.load(path).transform(row)
-        except ValueError:  # includes ModelFileError
-            pass
-        except Exception as error:
-            outcome.faults.append(f"{type(error).__name__}: {error}"[:300])
+        with outcome.run(ValueError), warnings.catch_warnings():  # ModelFileError is a ValueError
+            warnings.simplefilter("ignore")
+            discrim.load(path).transform(row)
     return outcome
 
 
@@ -124,14 +113,9 @@ def flipped_stores(rng: Rng, until: float) -> Outcome:
         until += time.monotonic() - began  # setting up does not count
         while time.monotonic() < until or not outcome.runs:
             store.write_bytes(flipped(good, rng))
-            outcome.runs += 1
-            try:
+            with outcome.run(StoreError):
                 if content_of(store) != answer:
                     outcome.faults.append("results changed without an error")
-            except StoreError:
-                pass
-            except Exception as error:
-                outcome.faults.append(f"{type(error).__name__}: {error}"[:300])
     return outcome
 
 

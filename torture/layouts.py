@@ -36,15 +36,11 @@ def ways_in(rng: np.random.Generator, until: float) -> Outcome:
         table = drawn_table(rng)
         with tempfile.TemporaryDirectory() as folder:
             paths = [written(rng, Path(folder) / f"{at}", table) for at in range(2)]
-            outcome.runs += 1
-            try:
+            with outcome.run(of=f"{[path.name for path in paths]}: "):
                 models = [fitted(path) for path in paths]
-            except Exception as error:
-                outcome.faults.append(f"{[path.name for path in paths]}: {type(error).__name__}: {error}"[:300])
-                continue
-            if not same(*models):
-                shapes = [sorted(one.name for one in path.rglob("*")) or path.name for path in paths]
-                outcome.faults.append(f"{shapes}: classes {models[0][0]} and {models[1][0]}"[:300])
+                if not same(*models):
+                    shapes = [sorted(one.name for one in path.rglob("*")) or path.name for path in paths]
+                    outcome.faults.append(f"{shapes}: classes {models[0][0]} and {models[1][0]}"[:300])
     return outcome
 
 

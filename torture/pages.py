@@ -56,19 +56,8 @@ def written_report(folder: Path, rng: np.random.Generator) -> Path:
         writer.writerow([*columns, "kind"])
         for at in range(40):
             writer.writerow([*(rng.standard_normal(4) + at % 2), classes[at % 2]])
-    options = [
-        "--target",
-        "kind",
-        "--delimiter",
-        ",",
-        "--methods",
-        "fisher-lda,pca",
-        "--splits",
-        "2",
-        "--html",
-        str(page),
-    ]
-    output = run("compare", str(table), *options)
+    options = ["--target", "kind", "--delimiter", ",", "--methods", "fisher-lda,pca", "--splits", "2", "--html"]
+    output = run("compare", str(table), *options, str(page))
     if not page.exists():
         raise RuntimeError(output.stderr[-500:])
     return page

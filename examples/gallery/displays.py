@@ -5,11 +5,9 @@ Six displays in one figure
 Two components of the wine data, the features that contribute to them, and a comparison of methods.
 """
 
-import argparse
-from collections.abc import Sequence
+import os
 
-from matplotlib.figure import Figure
-from PIL import Image
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -27,49 +25,32 @@ from discrim import (
     compare,
 )
 
+SPLITS = 2 if os.environ.get("DISCRIM_QUICK") else 3
 LOADERS = {"digits": load_digits, "wine": load_wine, "breast cancer": load_breast_cancer, "iris": load_iris}
 METHODS = ["bayes-error-lda", "regularized-lda", "margin-pca-mean", "pca", "raw"]
 
+results = {}
+for name, loader in LOADERS.items():
+    X, y = (array[:400] for array in loader(return_X_y=True))
+    counts = [1, 2, 3, 5, 8] if name == "digits" else [2]
+    settings = {"classifiers": ["5-nn"], "n_components": counts, "n_splits": SPLITS, "n_jobs": 1}
+    results[name] = compare(X, y, methods=METHODS, name=name, **settings).rows
 
-def compared(n_splits: int) -> dict[str, list]:
-    """Return the results on each data set."""
-    found = {}
-    for name, loader in LOADERS.items():
-        X, y = (array[:400] for array in loader(return_X_y=True))
-        counts = [1, 2, 3, 5, 8] if name == "digits" else [2]
-        settings = {"classifiers": ["5-nn"], "n_components": counts, "n_splits": n_splits, "n_jobs": 1}
-        found[name] = compare(X, y, methods=METHODS, name=name, **settings).rows
-    return found
+wine = load_wine(as_frame=True)
+kinds = wine.target_names[wine.target]
+X, X_new, y, y_new = train_test_split(wine.data, kinds, stratify=kinds, test_size=0.4, random_state=0)
+lda = make_pipeline(StandardScaler(), RegularizedLDA(2)).fit(X, y)
+pca = make_pipeline(StandardScaler(), PCA()).fit(X)
+rows = plt.figure(figsize=(11, 12), layout="constrained").subfigures(3, 1)
+(first, second), (third, fourth), (fifth, sixth) = (row.subplots(1, 2) for row in rows)
+ProjectionDisplay.from_estimator(lda, X, y, X_new, y_new, ax=first)
+SpectrumDisplay.from_estimator(pca, X, y, chosen=2, ax=second)
+LoadingsDisplay.from_estimator(lda, X, kind="structure", ax=third)
+margins = MarginDisplay.from_estimator(lda, X, y, X_new, y_new, ax=fourth)
+AccuracyCurveDisplay.from_comparison(results["digits"], ax=fifth).ax_.set_title("digits, five neighbours")
+ranks = CriticalDifferenceDisplay.from_results(results, "5-nn", ax=sixth).values
 
-
-def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--splits", type=int, default=3)
-    parser.add_argument("--picture", default="displays.png")
-    options = parser.parse_args(arguments)
-    wine = load_wine(as_frame=True)
-    kinds = wine.target_names[wine.target]
-    X, X_new, y, y_new = train_test_split(wine.data, kinds, stratify=kinds, test_size=0.4, random_state=0)
-    lda = make_pipeline(StandardScaler(), RegularizedLDA(2)).fit(X, y)
-    pca = make_pipeline(StandardScaler(), PCA()).fit(X)
-    results = compared(options.splits)
-    figure = Figure(figsize=(11, 12), layout="constrained")
-    rows = figure.subfigures(3, 1)
-    (first, second), (third, fourth), (fifth, sixth) = (row.subplots(1, 2) for row in rows)
-    ProjectionDisplay.from_estimator(lda, X, y, X_new, y_new, ax=first)
-    SpectrumDisplay.from_estimator(pca, X, y, chosen=2, ax=second)
-    LoadingsDisplay.from_estimator(lda, X, kind="structure", ax=third)
-    margins = MarginDisplay.from_estimator(lda, X, y, X_new, y_new, ax=fourth)
-    AccuracyCurveDisplay.from_comparison(results["digits"], ax=fifth).ax_.set_title("digits, five neighbours")
-    ranks = CriticalDifferenceDisplay.from_results(results, "5-nn", ax=sixth).values
-    figure.savefig(options.picture, dpi=90)
-    few_colours = Image.open(options.picture).quantize(method=Image.Quantize.FASTOCTREE)  # small enough for a page
-    few_colours.save(options.picture, optimize=True)
-    figures = {f"rank of {method}": rank for method, rank in zip(ranks.methods, ranks.mean_ranks.tolist(), strict=True)}
-    figures |= {f"{kind} on its side": after for kind, (_, after) in margins.values.shares.items()}
-    print(*(f"{name} {value:.3f}" for name, value in figures.items()), sep="\n")
-    return figures | {"critical difference": ranks.critical_difference}
-
-
-if __name__ == "__main__":
-    main()
+figures = {f"rank of {method}": rank for method, rank in zip(ranks.methods, ranks.mean_ranks, strict=True)}
+figures |= {f"{kind} on its side": after for kind, (_, after) in margins.values.shares.items()}
+figures["critical difference"] = ranks.critical_difference
+print(*(f"{name} {value:.3f}" for name, value in figures.items()), sep="\n")

@@ -6,17 +6,17 @@ Hundreds of correlated channels and few samples. PCA uses its components for the
 ``RegularizedLDA`` handles the collinearity, and the discriminants find the peaks.
 """
 
-import argparse
-from collections.abc import Sequence
+import os
 
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from discrim import PCA, RegularizedLDA
 
+SAMPLES = 120 if os.environ.get("DISCRIM_QUICK") else 150
 CHANNELS = np.linspace(900, 1700, 600)  # nanometres
 PEAKS = {"water": 1450, "sugar": 1200, "fat": 1040}
 LOOKS = {"water": ("#0072B2", "o"), "sugar": ("#D55E00", "s"), "fat": ("#009E73", "^")}
@@ -38,40 +38,27 @@ def absorption(n: int) -> tuple[np.ndarray, np.ndarray]:
     return X + rng.normal(scale=0.05, size=X.shape), y
 
 
-def draw(X: np.ndarray, y: np.ndarray, is_new: np.ndarray, path: str) -> None:
-    figure = Figure(figsize=(11, 6), layout="constrained")
-    (spectra, of_pca), (weights, of_lda) = figure.subplots(2, 2, width_ratios=(1.5, 1))
-    models = {of_pca: PCA(2).fit(X[~is_new]), of_lda: RegularizedLDA(2).fit(X[~is_new], y[~is_new])}
-    for kind, (colour, marker) in LOOKS.items():
-        spectra.plot(CHANNELS, X[is_new & (y == kind)][:5].T, color=colour, linewidth=0.6)
-        for axes, model in models.items():
-            axes.scatter(*model.transform(X[is_new & (y == kind)]).T, s=20, color=colour, marker=marker, label=kind)
-            axes.set(xticks=[], yticks=[], title=f"{type(model).__name__}: new samples")
-        weights.axvline(PEAKS[kind], color=colour, linewidth=6, alpha=0.35)
-    for component, style in zip(models[of_lda].components_, ("-", "--"), strict=True):
-        weights.plot(CHANNELS, np.convolve(component, np.ones(25) / 25, mode="same"), "k" + style, linewidth=1)
-    spectra.set(title="Five spectra of each kind", ylabel="absorption")
-    weights.set(title="RegularizedLDA: both components (smoothed), true peaks shaded", yticks=[])
-    weights.set_xlabel("wavelength (nm)")
-    figure.legend(*of_pca.get_legend_handles_labels(), loc="outside right upper")
-    figure.savefig(path, dpi=75)
+X, y = absorption(SAMPLES)
+folds, five = StratifiedKFold(5, shuffle=True, random_state=0), KNeighborsClassifier(5)
+models = {"PCA(2)": PCA(2), "PCA(10)": PCA(10), "PCA(20)": PCA(20), "RegularizedLDA(2)": RegularizedLDA(2)}
+figures = {name: cross_val_score(make_pipeline(m, five), X, y, cv=folds).mean() for name, m in models.items()}
+figures["variance in PCA(2)"] = PCA(2).fit(X).explained_variance_ratio_.sum()
+print(f"{X.shape[0]} spectra of {X.shape[1]} channels; accuracy: five neighbours, five folds")
+print(*(f"{name} {value:.3f}" for name, value in figures.items()), sep="\n")
 
-
-def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--samples", type=int, default=150)
-    parser.add_argument("--picture", default="spectra.png")
-    options = parser.parse_args(arguments)
-    X, y = absorption(options.samples)
-    folds, five = StratifiedKFold(5, shuffle=True, random_state=0), KNeighborsClassifier(5)
-    models = {"PCA(2)": PCA(2), "PCA(10)": PCA(10), "PCA(20)": PCA(20), "RegularizedLDA(2)": RegularizedLDA(2)}
-    figures = {name: cross_val_score(make_pipeline(m, five), X, y, cv=folds).mean() for name, m in models.items()}
-    figures["variance in PCA(2)"] = PCA(2).fit(X).explained_variance_ratio_.sum()
-    print(f"{X.shape[0]} spectra of {X.shape[1]} channels; accuracy: five neighbours, five folds")
-    print(*(f"{name} {value:.3f}" for name, value in figures.items()), sep="\n")
-    draw(X, y, np.arange(len(y)) % 2 == 1, options.picture)
-    return {name: float(value) for name, value in figures.items()}
-
-
-if __name__ == "__main__":
-    main()
+is_new = np.arange(len(y)) % 2 == 1
+figure, panels = plt.subplots(2, 2, figsize=(11, 6), layout="constrained", width_ratios=(1.5, 1))
+(spectra, of_pca), (weights, of_lda) = panels
+fitted = {of_pca: PCA(2).fit(X[~is_new]), of_lda: RegularizedLDA(2).fit(X[~is_new], y[~is_new])}
+for kind, (colour, marker) in LOOKS.items():
+    spectra.plot(CHANNELS, X[is_new & (y == kind)][:5].T, color=colour, linewidth=0.6)
+    for axes, model in fitted.items():
+        axes.scatter(*model.transform(X[is_new & (y == kind)]).T, s=20, color=colour, marker=marker, label=kind)
+        axes.set(xticks=[], yticks=[], title=f"{type(model).__name__}: new samples")
+    weights.axvline(PEAKS[kind], color=colour, linewidth=6, alpha=0.35)
+for component, style in zip(fitted[of_lda].components_, ("-", "--"), strict=True):
+    weights.plot(CHANNELS, np.convolve(component, np.ones(25) / 25, mode="same"), "k" + style, linewidth=1)
+spectra.set(title="Five spectra of each kind", ylabel="absorption")
+weights.set(title="RegularizedLDA: both components (smoothed), true peaks shaded", yticks=[])
+weights.set_xlabel("wavelength (nm)")
+figure.legend(*of_pca.get_legend_handles_labels(), loc="outside right upper")

@@ -144,22 +144,6 @@ def test_more_classes_than_are_kept_at_hand(small_blocks):
         assert exact.error(found, exact.within(X, y, weights)) < 1e-13
 
 
-def test_a_block_of_another_size_changes_the_unit(small_blocks):
-    X, y = labelled(192, 3)
-    for factors in ((1.0, 1e200, 1e-200), (1e-200, 1.0, 1e200), (1e-300, 1e-290, 1e-300)):
-        scaled = X * np.repeat(factors, 64)[:, None]
-        sums = summed(rows_of(scaled, y, 3))
-        unit = 2.0 ** -float(sums.exponent)
-        assert exact.error(sums.pooled, exact.within(scaled * unit, y)) < 1e-13
-
-
-def test_equal_rows_have_no_scatter_at_all():
-    X = np.full((500, 3), 0.1) * [1.0, 1e8, 1e-8]
-    sums = summed(rows_of(X, np.arange(500) % 3, 3, np.full(500, 0.3)))
-    assert not sums.pooled.any()
-    np.testing.assert_array_equal(sums.pilots + sums.remainders, X[:3])
-
-
 def test_no_array_as_long_as_a_sparse_table_outlives_its_sums():
     X = sp.random_array((200_000, 3), density=0.01, random_state=0, format="csr")
     rows = LabelledRows(X, np.arange(200_000) % 2, np.arange(2))

@@ -93,34 +93,17 @@ def test_adding_leaves_both_parts_as_they_were():
         np.testing.assert_array_equal(was, now)
 
 
-@pytest.mark.parametrize("factor", [1e-300, 1e-160, 1e160, 1e300])
-def test_large_and_small_numbers_are_counted_in_a_power_of_two(factor):
-    X, y = labelled(40, 3)
-    moments = ClassMoments.of(X * factor, y)
-    scale = factor * 2.0 ** -float(moments.exponent)
-    assert 1e-3 < scale < 1e3
-    assert exact.error(moments.within / scale**2, ClassMoments.of(X, y).within) < 1e-13
-    np.testing.assert_allclose(moments.means, ClassMoments.of(X, y).means * factor, rtol=1e-13)
-
-
 @pytest.mark.parametrize("factor", [1e-300, 1e-170, 1e160, 1e300])
-@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("size", [1, 2, 7, 30])
 @pytest.mark.parametrize("keep", ["pooled", "each"])
 def test_any_chunking_of_large_and_small_numbers(factor, size, keep):
     X, y = labelled(30, 3)
     parts = [ClassMoments.of(factor * X[i : i + size], y[i : i + size], keep=keep) for i in range(0, 30, size)]
     found, wanted = sum(parts[1:], start=parts[0]), ClassMoments.of(X, y)
     scale = factor * 2.0 ** -float(found.exponent)
+    assert 1e-3 < scale < 1e3
     assert exact.error(found.within / scale**2, wanted.within) < 1e-13
     assert exact.error(found.between / scale**2, wanted.between) < 1e-12
-
-
-@pytest.mark.parametrize("factor", [1e-170, 1e160])
-def test_one_row_of_each_class_of_large_or_small_numbers(factor):
-    X = labelled(3, 4)[0]
-    found = ClassMoments.of(factor * X, np.arange(3))
-    scale = factor * 2.0 ** -float(found.exponent)
-    assert exact.error(found.between / scale**2, ClassMoments.of(X, np.arange(3)).between) < 1e-12
 
 
 def test_a_scatter_for_each_class_beyond_memory_is_refused(monkeypatch):

@@ -1,4 +1,4 @@
-"""Subspace of least pairwise error: limits, comparisons, nested subspaces, and the descent."""
+"""Subspace of least pairwise error: limits, compared with every direction."""
 
 from itertools import combinations
 

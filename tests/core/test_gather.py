@@ -1,6 +1,5 @@
 """Gathered statistics: every division, order and tree of additions gives the same total; bytes keep every bit."""
 
-import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -90,16 +89,6 @@ def test_parts_of_few_rows_hold_rows_and_add_up_to_the_whole(convert, keep, weig
             assert all(isinstance(fold, ClassMoments) for fold in total.folds)
 
 
-def test_a_stream_of_single_rows_is_the_whole():
-    X, y = labelled(60, 40)
-    assert_same(gathered(X, y, batch=1), gathered(X, y))
-    X[3, 2] = np.inf
-    with pytest.raises(PartError, match=r"row 3.*column 2"):
-        gathered(X[:5], y[:5], batch=1)
-    with pytest.raises(ValueError, match="type"):
-        _ = gathered(X[:1], np.array(["1"]), part="a") + gathered(X[1:2], np.array([1]), part="b")
-
-
 def test_a_row_of_a_long_stream_is_copied_a_few_times_only(rng):
     X, so_far, copied, kept = rng.standard_normal((64, 400)), None, 0, ()
     for row in X:
@@ -111,20 +100,6 @@ def test_a_row_of_a_long_stream_is_copied_a_few_times_only(rng):
         assert all(longer > shorter for longer, shorter in pairwise(lengths))
     assert copied <= 64 * 7
     np.testing.assert_array_equal(so_far.rows.X, X)
-
-
-def test_rows_are_held_while_they_take_less_memory_than_a_scatter():
-    X, y = labelled(10, 40)
-    kinds = [type(gathered(X[:n], y[:n], gathering=Gathering()).folds[0]) for n in (9, 10)]
-    assert kinds == [FewRows, ClassMoments]
-
-
-def test_a_pickle_holds_no_sums_of_moments():
-    total = gathered(*labelled(90, 40), gathering=FOLDED)
-    before = len(pickle.dumps(total))
-    assert total.moments.n_rows == 90
-    assert len(pickle.dumps(total)) == before
-    assert_same(pickle.loads(pickle.dumps(total)), total)
 
 
 # ---------------------------------------------------------------------- the sample
@@ -147,14 +122,6 @@ def test_a_row_with_two_labels_has_two_places():
     sample = gathered(X, y, gathering=Gathering(sample_rows=9)).sample
     held = {(x, sample.classes[c]): w for x, c, w in zip(sample.X.ravel(), sample.codes, sample.weights, strict=True)}
     assert held == {(1.0, "a"): 2.0, (1.0, "b"): 1.0, (2.0, "a"): 1.0}
-
-
-def test_sample_reports_the_rows_that_it_leaves_out():
-    X, y = np.repeat(np.arange(10.0)[:, None], 2, axis=0), np.tile([0, 1], 10)
-    sample = gathered(X, y, gathering=Gathering(sample_rows=15)).sample
-    assert len(sample) == 15
-    assert not sample.is_whole
-    assert gathered(X, y, gathering=Gathering(sample_rows=20)).sample.is_whole
 
 
 def test_the_sample_is_uniform(rng):
@@ -204,14 +171,6 @@ def test_damaged_bytes_are_refused():
         Statistics.from_bytes(data.replace(b"statistics 1", b"statistics 2", 1))
 
 
-def test_the_built_in_sum_adds_them():
-    X, y = labelled(60, 3)
-    parts = [gathered(X[:20], y[:20]), gathered(X[20:30], y[20:30]), gathered(X[30:], y[30:])]
-    assert sum(parts).to_bytes() == (parts[0] + parts[1] + parts[2]).to_bytes()
-    with pytest.raises(TypeError):
-        1 + parts[0]
-
-
 # ---------------------------------------------------------------------- statistics that cannot be added
 
 
@@ -237,32 +196,6 @@ def test_long_parts_are_distinguished_by_rows_from_all_over_them():
 def test_rows_in_another_order_are_another_part():
     X, y = labelled(60, 3)
     assert (gathered(X, y) + gathered(X[::-1], y[::-1])).n_rows == 120
-
-
-def test_parts_of_other_columns_are_refused_with_both_names():
-    X, y = labelled(40, 3)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    one = gathered(frame[:20], y[:20])
-    with pytest.raises(ValueError, match=r"'b'.*'B'"):
-        one + gathered(frame[20:].rename(columns={"b": "B"}), y[20:])
-    with pytest.raises(ValueError, match=r"2 columns.*'c'"):
-        one + gathered(frame[["a", "b"]][20:], y[20:])
-    with pytest.raises(ValueError, match="types"):
-        one + gathered(frame[20:], y[20:].astype(str))
-    with pytest.raises(ValueError, match="n_folds=3 and n_folds=4"):
-        one + gathered(frame[20:], y[20:], gathering=Gathering(n_folds=4, sample_rows=20))
-
-
-def test_a_bad_cell_is_named_by_part_row_and_column():
-    X, y = labelled(40, 3)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    frame.iloc[33, 1] = np.nan
-    with pytest.raises(PartError, match=r"2024\.parquet, row 33, column 'b'"):
-        gathered(frame, y, part="2024.parquet", batch=10)
-    words = frame.astype(object)
-    words.iloc[33, 1] = "many"
-    with pytest.raises(PartError, match=r"2024\.csv.*row 3, column 'b'"):
-        gathered(words, y, part="2024.csv", batch=10)
 
 
 def test_a_refused_batch_changes_nothing():
@@ -339,13 +272,3 @@ def test_rows_that_cannot_enter_the_sample_are_skipped():
     few = Gatherer(FOLDED, others=gathered(X[:5], y[:5]))  # not full: no bound
     few.add(X[200:], y[200:])
     assert_same(few.statistics(), gathered(X[200:], y[200:]))
-
-
-def test_names_of_arrays_are_those_of_frames():
-    X, y = labelled(40, 3)
-    gatherer = Gatherer(FOLDED, "p", names=["a", "b", "c"])
-    gatherer.add(X, y)
-    frame = Gatherer(FOLDED, "p")
-    frame.add(pd.DataFrame(X, columns=list("abc")), y)
-    assert gatherer.statistics().names == frame.statistics().names == ("a", "b", "c")
-    assert gatherer.statistics().parts == frame.statistics().parts

@@ -1,16 +1,13 @@
 """Steps shared by all reducers: streams solved on first use, projection in blocks, attributes."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from samples import labelled
 
-from discrim import (
-    PCA,
-    MarginPCA,
-)
-from discrim.core.coordinates.choose import Plan
-from discrim.tables.rows import projected
+from discrim import PCA, MarginPCA
 
 
 def test_a_stream_is_solved_once_on_first_use(monkeypatch):
@@ -29,12 +26,8 @@ def test_a_stream_is_solved_once_on_first_use(monkeypatch):
     assert len(solved) == 2
 
 
-def test_a_stream_keeps_what_it_needs_and_no_rows():
-    X, _ = labelled(5000, 3)
-    streamed = PCA(2).partial_fit(X)
-    held = [value for value in vars(streamed._statistics.moments).values() if isinstance(value, np.ndarray)]
-    assert sum(array.nbytes for array in held) < 1000
-    assert not any(np.shares_memory(array, X) for array in held)
+def test_a_stream_keeps_no_rows():
+    assert len(pickle.dumps(PCA(2).partial_fit(labelled(5000, 3)[0]))) < 5000
 
 
 def test_changing_a_parameter_takes_a_stream_away():
@@ -49,10 +42,11 @@ def test_projection_in_blocks(dtype, kind, monkeypatch):
     monkeypatch.setattr("discrim.tables.rows.BLOCK_ROWS", 64)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5)).astype(dtype)
-    mean, W = rng.standard_normal(5), rng.standard_normal((2, 5)).astype(dtype)
-    found = projected(kind(X), mean, W)
+    fitted = PCA(2).fit(kind(X))
+    found = fitted.transform(kind(X))
     assert found.dtype == dtype
-    np.testing.assert_allclose(found, (X - mean) @ W.T, atol=1e-5 if dtype == np.float32 else 1e-12)
+    wanted = (X - X.mean(axis=0)) @ fitted.components_.T
+    np.testing.assert_allclose(found, wanted, atol=1e-5 if dtype == np.float32 else 1e-12)
 
 
 def test_float32_at_an_offset_is_centred_before_it_is_projected():
@@ -61,19 +55,3 @@ def test_float32_at_an_offset_is_centred_before_it_is_projected():
     fitted = PCA(2).fit(single)
     wanted = (single.astype(np.float64) - fitted.mean_) @ fitted.components_.T.astype(np.float64)
     np.testing.assert_allclose(fitted.transform(single), wanted, atol=1e-4)
-
-
-def test_small_directions_are_computed_twice_at_most(monkeypatch):
-    X, _ = labelled(10, 60)
-    built = []
-    build = Plan.build
-
-    def noted(*given, **how):
-        built.append(how.get("resolve", False))
-        return build(*given, **how)
-
-    monkeypatch.setattr(Plan, "build", noted)
-    PCA(2).fit(X)
-    assert built == [False]
-    PCA(2).fit(np.repeat(X, 2, axis=0))
-    assert built[1:] == [False, True]

@@ -2,7 +2,9 @@
 
 import tracemalloc
 import warnings
+from itertools import combinations
 
+import literal
 import numpy as np
 import pytest
 import scipy.linalg as la
@@ -28,10 +30,8 @@ SHARED = ["satimage", "vehicle"]
 
 
 def covariance(X, y, gamma):
-    """Σ_γ with τ = tr(S_w/n) / rank of the centred rows."""
-    within = sum((X[y == c] - X[y == c].mean(axis=0)).T @ (X[y == c] - X[y == c].mean(axis=0)) for c in np.unique(y))
-    rank = np.linalg.matrix_rank(X - X.mean(axis=0))
-    return (1 - gamma) * within / len(X) + gamma * np.trace(within / len(X)) / rank * np.eye(X.shape[1])
+    """Σ_γ."""
+    return literal.ridged(literal.scatters(X, y)[0], X, gamma)
 
 
 def error_sum(G, X, y, kappa=1.0, p=None):
@@ -97,7 +97,13 @@ def read(name, folder):
     return table.X, table.y
 
 
-def assert_beats_lda_and_random_subspaces(X, y, k):
+@pytest.mark.parametrize(
+    ("name", "k"),
+    [("iris", 1), ("wine", 1), ("digits", 1), ("digits", 2), ("digits", 5)]
+    + [(name, k) for name in SHARED for k in (1, 2)],
+)
+def test_better_than_lda_and_a_thousand_random_subspaces(name, k, request):
+    X, y = OWN[name](return_X_y=True) if name in OWN else read(name, request.getfixturevalue("data_folder"))
     fitted = BayesErrorLDA(k, shrinkage=0.1).fit(X, y)
     everything = RegularizedLDA(shrinkage=0.1).fit(X, y)
     Z = everything.transform(X)  # in all discriminants, Σ_γ is the identity
@@ -112,17 +118,6 @@ def assert_beats_lda_and_random_subspaces(X, y, k):
     rivals += list(np.linalg.qr(np.random.default_rng(0).standard_normal((1000, q, k)))[0])
     errors = [p[a] * p[b] @ erfc(np.linalg.norm((means[a] - means[b]) @ B, axis=1) / np.sqrt(8)) for B in rivals]
     assert errors[0] <= min(errors[1:]) * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(("name", "k"), [("iris", 1), ("wine", 1), ("digits", 1), ("digits", 2), ("digits", 5)])
-def test_better_than_lda_and_a_thousand_random_subspaces(name, k):
-    assert_beats_lda_and_random_subspaces(*OWN[name](return_X_y=True), k)
-
-
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("name", SHARED)
-def test_better_than_lda_and_a_thousand_random_subspaces_on_shared_sets(name, k, data_folder):
-    assert_beats_lda_and_random_subspaces(*read(name, data_folder), k)
 
 
 # ---------------------------------------------------------------------- relation to LDA
@@ -291,27 +286,57 @@ def test_errors_without_shrinkage_do_not_depend_on_collinear_columns():
     assert collinear.spread_inflation_ == pytest.approx(plain.spread_inflation_, rel=1e-9)
 
 
-def test_pair_errors_by_hand_for_two_classes(rng):
-    """One direction per fold: held-out mean difference over the held-out deviation, each by its own fold."""
-    X, y = labelled(80, 5, 2, seed=8)
+@pytest.mark.parametrize(("n_classes", "lacking"), [(2, False), (3, False), (3, True)])
+def test_errors_and_inflation_by_hand(n_classes, lacking):
+    """Along the direction of a pair in each fold: held-out mean difference over held-out deviation."""
+    X, y = labelled(80, 30, n_classes, seed=8)
     splits = list(StratifiedKFold(4).split(X, y))
-    fitted = BayesErrorLDA(1, shrinkage=0.2, cv=splits).fit(X, y)
-    margins, shifts, scatter = {0: [], 1: []}, {0: [], 1: []}, 0.0
+    if lacking:
+        splits[0] = splits[0][0][y[splits[0][0]] < 2], splits[0][1]
+    fitted = BayesErrorLDA(n_classes - 1, cv=splits).fit(X, y)
+    squares, wanted = [], np.zeros((n_classes, n_classes))
     for train, test in splits:
-        sigma = covariance(X[train], y[train], 0.2)
-        centres = [X[train][y[train] == c].mean(axis=0) for c in (0, 1)]
-        g = np.linalg.solve(sigma, centres[0] - centres[1])
-        g /= np.sqrt(g @ sigma @ g)
-        for c, sign in ((0, 1), (1, -1)):
-            rows = X[test][y[test] == c]
-            margins[c] += list(sign * (rows - (centres[0] + centres[1]) / 2) @ g)
-            shifts[c] += [(rows - centres[c]).mean(axis=0) @ g] * len(rows)
-            scatter += np.sum(((rows - rows.mean(axis=0)) @ g) ** 2)
-    scatter += sum(np.sum((np.array(s) - np.mean(s)) ** 2) for s in shifts.values())
-    deviation = np.sqrt(scatter / (80 - 8 + 6))
-    wanted = norm.sf((np.mean(margins[0]) + np.mean(margins[1])) / deviation / 2)
-    assert fitted.pair_errors_[0, 1] == pytest.approx(wanted, rel=1e-8)
-    assert fitted.bayes_error_ == pytest.approx(wanted, rel=1e-8)
+        sigma, known = covariance(X[train], y[train], fitted.shrinkage_), np.unique(y[train])
+        centres = np.stack([X[train][y[train] == c].mean(axis=0) for c in known])
+        G = whitened(np.linalg.solve(sigma, (centres[1:] - centres[0]).T).T, sigma)
+        squares += [value for c in known for row in X[test][y[test] == c] for value in (G @ (row - centres[c])) ** 2]
+    assert fitted.spread_inflation_ == pytest.approx(np.sqrt(np.mean(squares)), rel=1e-2 if lacking else 1e-8)
+    assert fitted.spread_inflation_ > 1
+    for a, b in combinations(range(n_classes), 2):
+        margins, shifts, scatter, freedom = {a: [], b: []}, {a: [], b: []}, 0.0, -2
+        for train, test in splits:
+            if not {a, b} <= set(y[train]):
+                continue
+            sigma, freedom = covariance(X[train], y[train], fitted.shrinkage_), freedom + 2
+            centres = {c: X[train][y[train] == c].mean(axis=0) for c in (a, b)}
+            g = np.linalg.solve(sigma, centres[a] - centres[b])
+            g /= np.sqrt(g @ sigma @ g)
+            for c in np.unique(y[test]):
+                along = X[test][y[test] == c] @ g
+                scatter, freedom = scatter + np.sum((along - along.mean()) ** 2), freedom + len(along) - 1
+            for c, sign in ((a, 1), (b, -1)):
+                along = X[test][y[test] == c] @ g
+                margins[c] += list(sign * (along - (centres[a] + centres[b]) @ g / 2))
+                shifts[c] += [(along - centres[c] @ g).mean()] * len(along)
+        scatter += sum(np.sum((np.array(s) - np.mean(s)) ** 2) for s in shifts.values())
+        wanted[a, b] = norm.sf((np.mean(margins[a]) + np.mean(margins[b])) / np.sqrt(scatter / freedom) / 2)
+    np.testing.assert_allclose(fitted.pair_errors_, wanted + wanted.T, rtol=1e-8)
+    shares = np.outer(np.bincount(y), np.bincount(y)) * (wanted > 0)
+    assert fitted.bayes_error_ == pytest.approx((shares * wanted).sum() / shares.sum(), rel=1e-8)
+
+
+def test_pairs_of_many_classes_are_scalars_with_the_same_answer(monkeypatch):
+    X, y = labelled(120, 8, 6, seed=1)
+    wanted = model().fit(X, y).components_
+    monkeypatch.setattr("discrim.core.pairwise_error.HELD_DIFFERENCES", 0)
+    np.testing.assert_allclose(model().fit(X, y).components_, wanted, atol=1e-6)
+
+
+def test_two_classes_with_one_mean_are_confused():
+    X, y = labelled(120, 8, 6, seed=1)
+    fitted = model().fit(np.r_[X, X[y == 1]], np.r_[y, np.full((y == 1).sum(), 6)])
+    assert fitted.pair_errors_[1, 6] == pytest.approx(0.5, abs=0.1)
+    assert np.isfinite(fitted.components_).all()
 
 
 def few_rows_of_many_columns(seed, n=60, d=200, n_classes=4):
@@ -375,13 +400,6 @@ def test_a_class_of_one_row_has_no_held_out_error():
     with pytest.warns(UserWarning, match="singular"):
         alone = BayesErrorLDA(1, shrinkage=0.1).fit(X[:4], np.arange(4))
     assert np.isnan(alone.bayes_error_)
-
-
-def test_folds_need_not_divide_the_rows():
-    X, y = labelled(90, 6, 5, seed=9)
-    halves = StratifiedShuffleSplit(3, test_size=0.4, random_state=0)
-    errors = [BayesErrorLDA(2, shrinkage=0.1, cv=cv).fit(X, y).bayes_error_ for cv in (5, halves)]
-    assert errors[0] == pytest.approx(errors[1], rel=0.5)
 
 
 # ---------------------------------------------------------------------- many classes, odd inputs
@@ -450,23 +468,21 @@ def test_five_neighbours_see_digits_better_than_in_ldas_components():
     assert of_three > 0.02
 
 
-def test_five_neighbours_see_spoken_letters_better_than_in_ldas_components(data_folder):
-    of_two, of_three = gains(*read("isolet1560", data_folder), 3, shrinkage=0.3, cv=None)  # about what "cv" chooses
-    assert of_two > 0.1
-    assert of_three > 0.1
-
-
-def test_five_neighbours_see_satellite_images_better_than_in_ldas_components(data_folder):
-    """In two components. In three of its five, it is level with LDA, half a point behind on some splits: the classes'
-    own covariances differ, which neither method knows."""
-    of_two, of_three = gains(*read("satimage", data_folder), 3)
-    assert of_two > 0.02
-    assert abs(of_three) < 0.015
+@pytest.mark.parametrize(
+    ("name", "options", "two", "three"),
+    [("isolet1560", {"shrinkage": 0.3, "cv": None}, 0.1, 0.1), ("satimage", {}, 0.02, -0.015)],
+)
+def test_five_neighbours_see_shared_sets_better_than_in_ldas_components(name, options, two, three, data_folder):
+    """In three of its five components, satimage is level with LDA: the classes' own covariances differ."""
+    of_two, of_three = gains(*read(name, data_folder), 3, **options)
+    assert of_two > two
+    assert of_three > three
     assert of_two + of_three > 0
 
 
-def test_an_unknown_error_is_nan_with_a_warning():
-    X = np.array([[0.0, 0.0], [1.0, 0.5], [0.2, 1.0]])
-    fitted = BayesErrorLDA(1, shrinkage=0.5, cv=None).fit(X, [0, 1, 2])
+@pytest.mark.parametrize(("n", "d", "shrinkage"), [(3, 2, 0.5), (12, 30, 1e-9)], ids=["rows", "freedom"])
+def test_an_unknown_error_is_nan_with_a_warning(n, d, shrinkage):
+    X = np.random.default_rng(0).standard_normal((n, d))
+    fitted = BayesErrorLDA(1, shrinkage=shrinkage, cv=None).fit(X, np.arange(n) % 3)
     with pytest.warns(UserWarning, match="bayes_error_"):
         assert np.isnan(fitted.bayes_error_)

@@ -3,11 +3,8 @@
 from itertools import product
 
 import numpy as np
-import pytest
-from samples import labelled
 
 from discrim import BayesErrorPCA
-from discrim.estimators.pca import apparent_errors, bhattacharyya_scores
 
 
 def test_bhattacharyya_sees_classes_that_differ_in_variance_only():
@@ -19,35 +16,6 @@ def test_bhattacharyya_sees_classes_that_differ_in_variance_only():
         X[y == c] -= X[y == c].mean(axis=0)
     assert BayesErrorPCA(1, score="bhattacharyya").fit(X, y).selected_.tolist() == [1]
     assert BayesErrorPCA(score="fisher").fit(X, y).scores_.max() < 1e-12
-
-
-def test_a_class_without_deviation_scores_high_and_finite():
-    means, shares = np.array([[0.0, 1.0], [0.0, -1.0]]), np.array([0.5, 0.5])
-    variances, of_classes = np.array([1.0, 2.0]), np.array([[0.0, 1.0], [2.0, 1.0]])
-    scores = bhattacharyya_scores(means, variances, of_classes, shares)
-    assert np.isfinite(scores).all()
-    assert scores[0] > scores[1]
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 6])
-@pytest.mark.parametrize("seed", range(5))
-def test_the_apparent_error_never_rises_and_never_fails(n_classes, seed):
-    """Also if the selected components separate the training rows up to rounding."""
-    rng = np.random.default_rng(seed)
-    shares = rng.dirichlet(np.ones(n_classes))
-    rows = np.linalg.qr(np.c_[np.sqrt(shares), rng.standard_normal((n_classes, n_classes - 1))])[0][:, 1:]
-    means = np.c_[rows / np.sqrt(shares)[:, None], rng.standard_normal((n_classes, 2)) * 1e-9]
-    errors = apparent_errors(means, shares)
-    assert np.isfinite(errors).all()
-    assert (np.diff(errors) <= 1e-15).all()
-    assert errors[-1] == pytest.approx(0.0, abs=1e-12)
-
-
-def test_no_components_that_are_rounding_are_scored():
-    X, y = labelled(10, 40)
-    assert len(BayesErrorPCA().fit(X, y).scores_) == 9
-    X, y = labelled(40, 4)
-    assert len(BayesErrorPCA().fit(np.c_[X, X], y).scores_) == 4
 
 
 def test_score_is_a_parameter_and_no_method():

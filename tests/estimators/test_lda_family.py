@@ -1,15 +1,15 @@
 """Linear discriminant analysis compared with definitions, identities and, where correct, scikit-learn."""
 
+import literal
 import numpy as np
 import pytest
 import scipy.linalg as la
-import scipy.sparse as sp
+from geometry import largest_angle
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import KFold
 
-import discrim.core.coordinates.choose as choose_module
 from discrim import (
     PCALDA,
     ClassMoments,
@@ -22,24 +22,6 @@ from discrim import (
 )
 
 LOADERS = {"wdbc": load_breast_cancer, "wine": load_wine, "digits": load_digits, "iris": load_iris}
-
-
-def scatters(X, y):
-    """S_w and S_b by their definitions."""
-    centre = X.mean(axis=0)
-    within, between = np.zeros((X.shape[1],) * 2), np.zeros((X.shape[1],) * 2)
-    for c in np.unique(y):
-        rows = X[y == c]
-        mean = rows.mean(axis=0)
-        for x in rows:
-            within += np.outer(x - mean, x - mean)
-        between += len(rows) * np.outer(mean - centre, mean - centre)
-    return within, between
-
-
-def angle(A, B):
-    """Largest angle between the spans of rows."""
-    return la.subspace_angles(A.T, B.T).max()
 
 
 def clouds(n_per_class, d, n_classes=3, gap=1.0, seed=0):
@@ -56,7 +38,7 @@ WIDE = clouds(8, 90)
 def test_uncorrelated_identities(X, y):
     model = UncorrelatedLDA().fit(X, y)
     G = model.components_
-    within, between = scatters(X, y)
+    within, between, _ = literal.scatters(X, y)
     np.testing.assert_allclose(G @ (within + between) @ G.T, np.eye(2), atol=1e-9)
     np.testing.assert_allclose(G @ between @ G.T, np.diag(model.eigenvalues_), atol=1e-9)
     np.testing.assert_allclose(G @ within @ G.T, np.eye(2) - np.diag(model.eigenvalues_), atol=1e-9)
@@ -69,24 +51,15 @@ def test_orthogonal_is_an_orthonormal_basis_of_uncorrelated_span(X, y):
     model = OrthogonalLDA().fit(X, y)
     G = model.components_
     np.testing.assert_allclose(G @ G.T, np.eye(2), atol=1e-9)
-    assert angle(G, UncorrelatedLDA().fit(X, y).components_) < 1e-9
-    between = G @ scatters(X, y)[1] @ G.T / len(y)
+    assert largest_angle(G, UncorrelatedLDA().fit(X, y).components_) < 1e-9
+    between = G @ literal.scatters(X, y)[1] @ G.T / len(y)
     np.testing.assert_allclose(between, np.diag(model.eigenvalues_), atol=1e-9 * between.max())
     assert model.eigenvalues_[0] >= model.eigenvalues_[1]
 
 
-def test_all_span_classical_lda_where_it_exists():
-    X, y = TALL
-    within, between = scatters(X, y)
-    _, vectors = la.eigh(between, within)
-    classical = vectors[:, ::-1][:, :2].T
-    for model in (FisherLDA(), UncorrelatedLDA(), OrthogonalLDA(), RegularizedLDA(shrinkage=0.0), PCALDA()):
-        assert angle(model.fit(X, y).components_, classical) < 1e-9
-
-
 def test_fisher_directions_and_scale():
     X, y = TALL
-    within, between = scatters(X, y)
+    within, between, _ = literal.scatters(X, y)
     values = la.eigh(between, within, eigvals_only=True)[::-1][:2]
     model = FisherLDA().fit(X, y)
     G = model.components_
@@ -95,31 +68,9 @@ def test_fisher_directions_and_scale():
     np.testing.assert_allclose(model.explained_variance_ratio_, values / values.sum(), rtol=1e-9)
 
 
-def test_null_space_uncorrelated_and_the_limit_of_the_ridge_agree_when_d_is_large():
-    X, y = WIDE
-    null = NullSpaceLDA().fit(X, y)
-    assert angle(null.components_, UncorrelatedLDA().fit(X, y).components_) < 1e-9
-    assert angle(null.components_, RegularizedLDA(shrinkage=1e-10).fit(X, y).components_) < 1e-6
-    np.testing.assert_allclose(null.components_, OrthogonalLDA().fit(X, y).components_, atol=1e-9)
-    # tied eigenvalues are settled by the same order in all three
-    settled = UncorrelatedLDA().fit(X, y).components_
-    settled /= np.linalg.norm(settled, axis=1)[:, None]
-    np.testing.assert_allclose(settled, null.components_, atol=1e-7)
-
-
-@pytest.mark.parametrize("model", [NullSpaceLDA(), UncorrelatedLDA(), OrthogonalLDA()], ids=lambda m: type(m).__name__)
-def test_training_classes_collapse_when_n_is_below_d(model):
-    X, y = WIDE
-    features = model.fit_transform(X, y)
-    size = np.abs(features).max()
-    for c in np.unique(y):
-        assert np.ptp(features[y == c], axis=0).max() < 1e-9 * size
-    assert model.score(X, y) == 1.0
-
-
 def test_null_space_by_its_definition():
     X, y = WIDE
-    within, between = scatters(X, y)
+    within, between, _ = literal.scatters(X, y)
     null = la.null_space(within)
     values, vectors = la.eigh(null.T @ between @ null)
     expected = (null @ vectors[:, ::-1][:, :2]).T
@@ -133,7 +84,7 @@ def test_null_space_is_filled_with_one_warning_where_there_is_none():
     with pytest.warns(UserWarning, match="0 of 2") as caught:
         model = NullSpaceLDA().fit(X, y)
     assert len(caught) == 1
-    assert angle(model.components_, OrthogonalLDA().fit(X, y).components_) < 1e-9
+    assert largest_angle(model.components_, OrthogonalLDA().fit(X, y).components_) < 1e-9
 
 
 def test_null_space_is_filled_after_its_own_discriminants():
@@ -142,7 +93,7 @@ def test_null_space_is_filled_after_its_own_discriminants():
     with pytest.warns(UserWarning, match="1 of 2"):
         G = NullSpaceLDA().fit(X, y).components_
     np.testing.assert_allclose(G @ G.T, np.eye(2), atol=1e-9)
-    assert angle(G, OrthogonalLDA().fit(X, y).components_) < 1e-7
+    assert largest_angle(G, OrthogonalLDA().fit(X, y).components_) < 1e-7
 
 
 @pytest.mark.parametrize("name", LOADERS)
@@ -160,7 +111,7 @@ def test_fisher_on_singular_within_scatter_spans_ulda_and_warns_once():
     with pytest.warns(UserWarning, match="singular") as caught:
         model = FisherLDA().fit(X, y)
     assert len(caught) == 1
-    assert angle(model.components_, UncorrelatedLDA().fit(X, y).components_) < 1e-9
+    assert largest_angle(model.components_, UncorrelatedLDA().fit(X, y).components_) < 1e-9
     total = np.cov(X.T, bias=True)
     np.testing.assert_allclose(np.diag(model.components_ @ total @ model.components_.T), 1.0, rtol=1e-9)
 
@@ -189,7 +140,7 @@ def test_a_column_that_separates_the_classes_and_is_constant_in_each():
 @pytest.mark.parametrize(("X", "y"), [TALL, WIDE], ids=["tall", "wide"])
 def test_more_components_continue_with_pca_of_the_complement(X, y):
     k = 5
-    within, between = scatters(X, y)
+    within, between, _ = literal.scatters(X, y)
     for model in (RegularizedLDA(k, shrinkage=0.3), OrthogonalLDA(k), UncorrelatedLDA(k), PCALDA(k)):
         G = model.fit(X, y).components_
         assert G.shape == (k, X.shape[1])
@@ -219,16 +170,14 @@ def test_structure_coefficients_are_correlations(X, y):
 @pytest.mark.parametrize(("X", "y"), [TALL, WIDE], ids=["tall", "wide"])
 @pytest.mark.parametrize("gamma", [0.05, 0.5, 1.0])
 def test_regularised_by_its_definition(X, y, gamma):
-    within, between = scatters(X, y)
-    n = len(y)
-    rank = np.linalg.matrix_rank(X - X.mean(axis=0))
-    sigma = (1 - gamma) * within / n + gamma * np.trace(within / n) / rank * np.eye(X.shape[1])
+    within, between, _ = literal.scatters(X, y)
+    n, sigma = len(y), literal.ridged(within, X, gamma)
     values, vectors = la.eigh(between / n, sigma)
     model = RegularizedLDA(shrinkage=gamma).fit(X, y)
     G = model.components_
     np.testing.assert_allclose(G @ sigma @ G.T, np.eye(2), atol=1e-9)
     np.testing.assert_allclose(model.eigenvalues_, values[::-1][:2], rtol=1e-8)
-    assert angle(G, vectors[:, ::-1][:, :2].T) < 1e-8
+    assert largest_angle(G, vectors[:, ::-1][:, :2].T) < 1e-8
     # the linear rule under Σ_γ, written out
     means = np.stack([X[y == c].mean(axis=0) for c in range(3)])
     inverse = np.linalg.inv(sigma)
@@ -285,7 +234,7 @@ def test_searched_number_of_components_is_the_literal_cross_validation():
 
 def test_maximum_margin_criterion_by_its_definition():
     X, y = load_wine(return_X_y=True)
-    within, between = scatters(X, y)
+    within, between, _ = literal.scatters(X, y)
     for weight in (0.0, 0.3, 1.0):
         values, vectors = la.eigh(between - weight * within)
         k = 3 if weight else 2  # S_b alone has two directions
@@ -307,10 +256,10 @@ def test_pca_then_lda_by_its_definition():
     X, y = WIDE
     centred = X - X.mean(axis=0)
     axes = la.svd(centred, full_matrices=False)[2][:10]
-    within, between = scatters(centred @ axes.T, y)
+    within, between, _ = literal.scatters(centred @ axes.T, y)
     values, vectors = la.eigh(between, within)
     model = PCALDA(pca_components=10).fit(X, y)
-    assert angle(model.components_, vectors[:, ::-1][:, :2].T @ axes) < 1e-9
+    assert largest_angle(model.components_, vectors[:, ::-1][:, :2].T @ axes) < 1e-9
     np.testing.assert_allclose(model.eigenvalues_, values[::-1][:2], rtol=1e-9)
 
 
@@ -328,24 +277,6 @@ def test_priors_and_class_weight():
     )
 
 
-def test_large_sparse_tables_are_solved_by_products(monkeypatch):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 4, 300)
-    X = sp.random(300, 500, 0.05, random_state=1, format="csr") + sp.csr_array(np.eye(4, 500)[y])
-    exact = RegularizedLDA(5, shrinkage=0.2).fit(X, y)
-    assert "in the span of the rows" in exact.solver_
-    monkeypatch.setattr(choose_module, "EXACT_SIDE", 100)
-    products = RegularizedLDA(5, shrinkage=0.2).fit(X, y)
-    assert "conjugate gradients" in products.solver_
-    np.testing.assert_allclose(products.eigenvalues_, exact.eigenvalues_, rtol=1e-8, atol=1e-12)
-    size = np.linalg.norm(exact.components_, axis=1)[:, None]
-    np.testing.assert_allclose(products.components_ / size, exact.components_ / size, atol=1e-7)
-    np.testing.assert_allclose(products.predict_proba(X), exact.predict_proba(X), atol=1e-7)
-    np.testing.assert_allclose(products.structure_coefficients_, exact.structure_coefficients_, atol=1e-7)
-    with pytest.raises(ValueError, match="columns"):
-        FisherLDA().fit(X, y)
-
-
 def test_thousands_of_classes():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(3000), 3)
@@ -356,10 +287,3 @@ def test_thousands_of_classes():
     assert model.score(X, y) > 0.99
     within, between = (s / len(y) for s in (ClassMoments.of(X, y).within, ClassMoments.of(X, y).between))
     np.testing.assert_allclose(model.eigenvalues_, la.eigh(between, within, eigvals_only=True)[::-1][:2], rtol=1e-8)
-
-
-def test_folds_choose_the_number_of_components(rng):
-    y = np.repeat(np.arange(4), 30)
-    X = rng.standard_normal((120, 5)) + np.outer(6.0 * y, [1, 0, 0, 0, 0])
-    model = RegularizedLDA("cv", shrinkage=0.1).fit(X, y)
-    assert model.n_components_ == model.path_.best()[1] == 1

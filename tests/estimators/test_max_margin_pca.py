@@ -3,12 +3,10 @@
 import literal
 import numpy as np
 import pytest
-import scipy.linalg as la
 import scipy.sparse as sp
 from geometry import largest_angle, most_turned
 from samples import labelled
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
 from discrim.core.svm.shift import UnitRows
@@ -68,24 +66,6 @@ def test_two_classes_share_one_vector():
     X, y = labelled(*TABLES["two classes"], seed=2)
     coef = MaxMarginPCA(2).fit(X, y).class_coef_
     np.testing.assert_allclose(coef[0], -coef[1], atol=1e-4 * np.abs(coef).max())
-
-
-@pytest.mark.parametrize("table", [name for name in TABLES if name != "five classes"])
-def test_the_answer_satisfies_the_papers_equations(table):
-    """z = ½(Wx + Σ_y A_y ν_y), ρν = AᵀZ, and W the polar factor of ZᵀX.
-
-    Not so of five classes: a direction of ν ends at 0, where shares are not unique and the objective has a kink.
-    """
-    shape = TABLES[table]
-    X, y = labelled(*shape, seed=4)
-    problem, k = problem_of(X, y, 0.3), shape[2] - 1
-    W = PCA(k).fit(X).components_
-    state = problem.descent(W, np.zeros((shape[2], k)), tol=1e-15, max_iter=400)[-1]
-    duals = problem._duals(state.shares)
-    assert ((state.shares >= 0) & (state.shares <= 1 + 1e-12)).all()
-    np.testing.assert_allclose(state.latent, 0.5 * (state.projections + duals @ state.class_coef), atol=1e-12)
-    np.testing.assert_allclose(duals.T @ state.latent, problem.rho * state.class_coef, atol=2e-4)
-    np.testing.assert_allclose(la.polar(state.latent.T @ in_units(X))[0], state.directions, atol=2e-4)
 
 
 @over_tables
@@ -149,31 +129,6 @@ def test_too_few_rounds_warn_with_their_number():
         model = MaxMarginPCA(2, max_iter=1).fit(X, y)
     assert model.n_iter_ == 1
     assert len(model.objective_curve_) == 3
-
-
-def test_the_better_of_two_starts_is_kept():
-    X, y = labelled(*TABLES["three classes"], seed=3)
-    problem, shift = problem_of(X, y, 1.0), MaxMarginShift(PCA(1), sigma2=1.0).fit(X, y)
-    ends = []
-    for W in (PCA(1).fit(X).components_, shift.components_):
-        of_rows = 2 * shift.dual_coef_.T @ problem.rows.project(W)
-        ends.append(problem.descent(W, of_rows, tol=1e-9, max_iter=500)[-1].objective)
-    assert ends[1] < 0.9 * ends[0]
-    assert MaxMarginPCA(1).fit(X, y).objective_ == pytest.approx(ends[1], rel=1e-6)
-
-
-def test_two_classes_start_from_the_papers_shift():
-    """T[x_n] = x_n + α_n y_n ν with ν = Σ α_n y_n x_n, 0 ≤ α_n ≤ C, of an SVM with one vector."""
-    X, y = labelled(*TABLES["two classes"], seed=2)
-    rows, signs = in_units(X), 2 * y - 1
-    duals = MaxMarginPCA(2, C=0.8)._margins(LabelledRows(X, y, np.unique(y))).duals  # σA of the closed form
-    svm = LinearSVC(loss="hinge", C=0.8, fit_intercept=False, tol=1e-10, max_iter=100_000, random_state=0)
-    nu = svm.fit(rows, y).coef_[0]
-    alpha = np.sqrt(2) * duals[np.arange(len(y)), y]
-    assert alpha.max() == pytest.approx(0.8)
-    np.testing.assert_allclose((alpha * signs) @ rows, nu, atol=1e-3 * np.abs(nu).max())
-    moved = duals @ (duals.T @ rows)
-    np.testing.assert_allclose(moved, np.outer(alpha * signs, nu), atol=1e-3 * np.abs(moved).max())
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])

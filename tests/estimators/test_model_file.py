@@ -50,12 +50,16 @@ def path(tmp_path):
     return tmp_path / "model.discrim"
 
 
+def restored(model, path):
+    save(model, path)
+    return load(path)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_reducer_is_restored(case, table, path):
     X, y = table
     model = case(2).fit(X, y)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     assert type(again) is type(model)
     assert again.get_params() == model.get_params()
@@ -75,8 +79,7 @@ def test_labels_of_every_kind_are_restored(names, table, path):
     X, y = table
     labels = np.asarray(names)[y]
     model = FisherLDA().fit(X, labels)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     assert again.classes_.dtype.kind == model.classes_.dtype.kind
     assert again.predict(X).tolist() == model.predict(X).tolist()
 
@@ -85,8 +88,7 @@ def test_labels_of_every_kind_are_restored(names, table, path):
 def test_every_method_of_project_can_be_saved(name, table, path):
     X, y = table
     model = make_pipeline(StandardScaler(), METHODS[name].estimator(1, seed=0)).fit(X, y)
-    save(model, path)
-    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
+    np.testing.assert_array_equal(restored(model, path).transform(X), model.transform(X))
     assert load(path).get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
 
 
@@ -104,16 +106,14 @@ def test_linear_reductions_of_others_are_saved_as_linear_maps(name, table, path)
 def test_a_shift_with_another_extractor_is_restored(table, path):
     X, y = table
     model = MaxMarginShift(Autoencoder(1, max_iter=5), random_state=0).fit(X, y)
-    save(model, path)
-    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
+    np.testing.assert_array_equal(restored(model, path).transform(X), model.transform(X))
 
 
 @pytest.mark.parametrize("kind", [BayesErrorLDA, RegularizedLDA, HeteroscedasticLDA, PosteriorMap])
 def test_folds_by_content_are_restored(kind, table, path):
     X, y = table
     model = kind(2, cv=HashKFold(3, random_state=7)).fit(X, y)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     assert (type(again.cv), vars(again.cv)) == (HashKFold, {"n_splits": 3, "random_state": 7})
     np.testing.assert_array_equal(again.fit(X, y).transform(X), model.transform(X))
@@ -130,8 +130,7 @@ def test_folds_alone_are_no_model_and_other_splitters_cannot_be_saved(table, pat
 def test_a_pipeline_with_a_scaler_is_restored(scaler, table, path):
     X, y = table
     model = make_pipeline(scaler, RegularizedLDA(2)).fit(X, y)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     np.testing.assert_array_equal(again[-1].path_.accuracies, model[-1].path_.accuracies)
     again.fit(X, y)  # and is an ordinary pipeline
@@ -143,8 +142,7 @@ def test_a_pipeline_with_an_imputer_is_restored(impute, table, path):
     X[3, 1] = X[5, 0] = np.nan
     X[:, 2] = np.nan
     model = make_pipeline(*preprocessing("standard", impute), PCA(2)).fit(X, y)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
     # all values differ, so the smallest counts as the most frequent
     literal = {"median": np.nanmedian, "mean": np.nanmean, "most-frequent": np.nanmin}[impute]
@@ -166,8 +164,7 @@ def test_column_names_float32_and_solver_are_restored(table, path):
 def test_a_stream_keeps_its_directions_and_its_statistics(table, path):
     X, _ = table
     model = PCA(2).partial_fit(X[:8]).partial_fit(X[8:12])
-    save(model, path)
-    np.testing.assert_array_equal(load(path).transform(X), model.transform(X))
+    np.testing.assert_array_equal(restored(model, path).transform(X), model.transform(X))
     np.testing.assert_array_equal(load(path).partial_fit(X[12:]).transform(X), model.partial_fit(X[12:]).transform(X))
 
 
@@ -198,8 +195,7 @@ def test_every_classifier_is_restored(name, reduces, table, path):
     X, codes = table
     y = np.array(["b", "a", "größe ✓"])[codes]
     model = make_pipeline(StandardScaler(), *([PCA(2)] if reduces else []), JUDGES[name]()).fit(X, y)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     assert again.predict(X).tolist() == model.predict(X).tolist()
     assert type(again[-1]) is type(model[-1] if not isinstance(model[-1], Pipeline) else model[-1][-1])
     for method in ("predict_proba", "decision_function"):
@@ -213,8 +209,7 @@ def test_every_classifier_is_restored(name, reduces, table, path):
 def test_classifiers_of_sparse_rows_are_restored(classifier, table, path):
     X, y = sp.csr_matrix(np.maximum(table[0], 0)), table[1]
     model = make_pipeline(MaxAbsScaler(), classifier).fit(X, y)
-    save(model, path)
-    assert load(path).predict(X).tolist() == model.predict(X).tolist()
+    assert restored(model, path).predict(X).tolist() == model.predict(X).tolist()
 
 
 def test_a_file_does_not_decide_how_many_threads_a_prediction_starts(table, path):
@@ -285,8 +280,7 @@ def test_forests_with_a_foreign_tree_are_refused(table, path):
 def test_a_predictor_is_restored(table, path):
     X, y = table
     model = Predictor(make_pipeline(StandardScaler(), PCA(2), SVC())).fit(X, y)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.unusual(X).tolist() == model.unusual(X).tolist()
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
@@ -391,8 +385,7 @@ def test_the_steps_of_a_saved_pipeline_are_one_list_with_unique_names(table, pat
     X, y = table
     inner = make_pipeline(StandardScaler(), PCA(2))
     model = make_pipeline(MinMaxScaler(), inner, StandardScaler(), FisherLDA(1)).fit(X, y)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     names = [name for name, _ in again.steps]
     assert names == ["minmaxscaler", "standardscaler-2", "pca", "standardscaler-4", "fisherlda"]
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
@@ -467,7 +460,6 @@ def test_class_weights_with_numpy_labels_are_restored(path):
     X = np.random.default_rng(0).normal(size=(30, 4))
     y = np.array(["a", "b", "c"] * 10)
     model = RegularizedLDA(1, class_weight=dict(zip(np.unique(y), [1.0, 2.0, 3.0], strict=True))).fit(X, y)
-    save(model, path)
-    again = load(path)
+    again = restored(model, path)
     assert again.class_weight == model.class_weight
     np.testing.assert_array_equal(again.transform(X), model.transform(X))

@@ -25,6 +25,7 @@ from discrim import (
     ClassMoments,
     FisherLDA,
     HashKFold,
+    HeteroscedasticLDA,
     MarginPCA,
     MarginSubspace,
     MaximumMarginCriterion,
@@ -43,6 +44,7 @@ CHOSEN = {
     "bayes-error-lda": BayesErrorLDA,
     "regularized-lda": RegularizedLDA,
     "regularized-lda-count": lambda **given: RegularizedLDA("cv", **given),
+    "heteroscedastic-lda": lambda **given: HeteroscedasticLDA(2, **given),
     "bayes-error-lda-0.2": lambda **given: BayesErrorLDA(shrinkage=0.2, **given),
 }
 chosen = pytest.mark.parametrize("make", CHOSEN.values(), ids=CHOSEN)
@@ -82,15 +84,6 @@ def test_the_same_folds_in_memory_give_the_same_model(make, n_parts):
         assert abs(gathered.spread_inflation_ - whole.spread_inflation_) < 1e-12
 
 
-@chosen
-def test_a_stream_with_folds(make):
-    X, y = load_digits(return_X_y=True)
-    stream = make(cv=HashKFold(4, random_state=3))
-    for part in parts_of(X, y):
-        stream.partial_fit(*part)
-    assert_same_model(make(cv=HashKFold(4, random_state=3)).fit(X, y), stream, X, atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["weights", "copies", "sparse", "float32"])
 def test_weights_copies_and_precisions_of_a_gathered_default(kind, rng):
     X, y = labelled(300, 6)
@@ -118,14 +111,6 @@ def test_scoring_on_a_sample_of_the_rows_chooses_nearly_as_well(monkeypatch):
     # moments are exact for every sample
     fixed = RegularizedLDA(shrinkage=gathered.shrinkage_).fit(X, y)
     assert_same_model(fixed, gathered, X, atol=1e-12)
-
-
-def test_class_weights():
-    X, y = labelled(200, 5)
-    weighted = {"class_weight": {1: 3.0}}
-    assert_same_model(
-        BayesErrorLDA(cv=HashKFold(5), **weighted).fit(X, y), fit_parts(BayesErrorLDA(**weighted), parts_of(X, y)), X
-    )
 
 
 # ---------------------------------------------------------------------- scalers
@@ -477,15 +462,6 @@ def folder(tmp_path):
         frame.assign(kind=y)[rows[0] : rows[-1] + 1].to_parquet(tmp_path / "parts" / f"{number}.parquet", index=False)
     np.save(tmp_path / "rows.npy", X)
     return tmp_path
-
-
-@pytest.mark.parametrize("make", [lambda: BayesErrorLDA(cv=HashKFold(5)), lambda: MarginPCA(2)], ids=["cv", "moments"])
-def test_a_path_is_read_in_parts(folder, make):
-    X, y = labelled(300, 6)
-    for path in (folder / "parts", str(folder / "parts")):
-        found = fit_parts(make(), path, target="kind")
-        assert_same_model(make().fit(X, y.astype(str)), found, pd.DataFrame(X, columns=list("abcdef")))
-        assert found.feature_names_in_.tolist() == list("abcdef")
 
 
 def test_a_path_without_labels(folder):

@@ -7,7 +7,7 @@ from geometry import most_turned
 from samples import labelled
 from sklearn.feature_selection import f_classif
 
-from discrim import PCA, ClassMoments, ScreenedPCA
+from discrim import ClassMoments, ScreenedPCA
 
 
 def genes(n=60, d=200, informative=6, seed=0):
@@ -72,28 +72,12 @@ def test_columns_are_screened_in_each_fold():
     assert abs(ScreenedPCA(1).fit(X, y).tried_accuracies_.mean() - 0.5) < 0.15
 
 
-def test_all_columns_selected_is_pca(table):
-    X, y = table
-    fitted = ScreenedPCA(3, n_selected=X.shape[1]).fit(X, y)
-    assert most_turned(fitted.components_, PCA(3).fit(X).components_) < 1e-9
-
-
 def test_constant_columns_are_never_selected():
     X, y = labelled(40, 5)
     X = np.c_[np.full(40, 1e6 / 3), X, np.zeros(40)]
     fitted = ScreenedPCA(2, n_selected=7).fit(X, y)
     assert sorted(fitted.selected_.tolist()) == [1, 2, 3, 4, 5]
     np.testing.assert_array_equal(fitted.f_scores_[[0, 6]], 0.0)
-
-
-def test_a_stream_with_a_number():
-    X, y = labelled(60, 8)
-    streamed = ScreenedPCA(2, n_selected=4)
-    for part in (slice(0, 20), slice(20, 60)):
-        streamed.partial_fit(X[part], y[part])
-    whole = ScreenedPCA(2, n_selected=4).fit(X, y)
-    np.testing.assert_allclose(streamed.components_, whole.components_, atol=1e-10)
-    np.testing.assert_array_equal(streamed.selected_, whole.selected_)
 
 
 @pytest.mark.filterwarnings("error")

@@ -1,22 +1,20 @@
 """The path of shrinkages against cross-validation written out: every fold, every ridge, every row."""
 
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from memory import peak_of
 from samples import labelled
 
-from discrim.core.cross_validation import PATH, Folds, PathScores, score_path, splits_of
-from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.ridge_rules import RidgeRules
-from discrim.tables.rows import LabelledRows
+from discrim import RegularizedLDA
+from discrim.core.cross_validation import PATH, PathScores
 
 GAMMAS = np.array([0.01, 0.2, 0.9])
 
 
-def folds_of(points, cv, random_state=None):
-    return Folds(points, splits_of(points, cv, random_state))
+def path_of(X, y, cv, weights=None, n_components=1, **options):
+    return RegularizedLDA(n_components, cv=cv, **options).fit(X, y, sample_weight=weights).path_
 
 
 def literal_scores(X, y, w, training, gamma, log_priors):
@@ -37,8 +35,8 @@ def literal_scores(X, y, w, training, gamma, log_priors):
 
 def literal_path(X, y, w, splits, log_priors=None):
     """Weighted accuracy, and log loss (mean over folds by their weight), for each γ; unseen classes are never right."""
-    accuracy, loss = np.zeros(len(GAMMAS)), np.zeros(len(GAMMAS))
-    for g, gamma in enumerate(GAMMAS):
+    accuracy, loss = np.zeros(len(PATH)), np.zeros(len(PATH))
+    for g, gamma in enumerate(PATH):
         hits = total = 0.0
         for training, test in splits:
             classes, scores = literal_scores(X, y, w, training, gamma, log_priors)
@@ -62,8 +60,9 @@ def test_accuracies_and_losses_are_those_of_cross_validation_written_out(weighte
     tests = [np.flatnonzero(y == 2), np.flatnonzero(y != 2)[::3]] if lacking else np.array_split(rng.permutation(40), 3)
     splits = [(np.setdiff1d(np.arange(40), test), np.sort(test)) for test in tests]
     log_priors = None if priors is None else np.log(np.full(3, 1 / 3))
-    found = score_path(folds_of(LabelledRows(X, y, np.arange(3), w), splits, None), GAMMAS, priors, every_count=False)
+    found = path_of(X, y, splits, w if weighted else None, priors=priors)
     accuracy, loss = literal_path(X, y, w, splits, log_priors)
+    np.testing.assert_array_equal(found.shrinkages, PATH)
     np.testing.assert_allclose(found.accuracies[:, 0], accuracy, rtol=1e-12)
     np.testing.assert_allclose(found.losses[:, 0], loss, rtol=1e-9)
     assert accuracy.max() < 1.0
@@ -93,122 +92,93 @@ def test_samples_of_the_held_out_rows_take_weights_as_repetition(rng, monkeypatc
     monkeypatch.setattr("discrim.core.cross_validation.JUDGED_ROWS", 20)
     X, y = labelled(90, 3, seed=2)
     counts = rng.integers(1, 4, 90)
-    splits = [(np.arange(45), np.arange(45, 90))]
     each = np.repeat(np.arange(90), counts)
-    repeated = [(np.flatnonzero(each < 45), np.flatnonzero(each >= 45))]
-    weighted = folds_of(LabelledRows(X, y, np.arange(3), counts.astype(float)), splits, None)
-    plain = folds_of(LabelledRows(X[each], y[each], np.arange(3)), repeated, None)
-    scores = [score_path(folds, GAMMAS, None, every_count=False) for folds in (weighted, plain)]
-    np.testing.assert_allclose(*(one.losses for one in scores), rtol=1e-9)
-    np.testing.assert_allclose(*(one.accuracies for one in scores), rtol=1e-12)
-    assert [one.total_weight for one in scores] == [20, 20]
+    weighted = path_of(X, y, [(np.arange(45), np.arange(45, 90))], counts)
+    repeated = path_of(X[each], y[each], [(np.flatnonzero(each < 45), np.flatnonzero(each >= 45))])
+    np.testing.assert_allclose(weighted.losses, repeated.losses, rtol=1e-9)
+    np.testing.assert_allclose(weighted.accuracies, repeated.accuracies, rtol=1e-12)
+    assert weighted.total_weight == repeated.total_weight == 20
 
 
 def test_splits_with_the_same_test_rows_do_not_narrow_the_standard_error(rng):
     X, y = labelled(60, 3, seed=4)
-    points = LabelledRows(X, y, np.arange(3), rng.uniform(0.5, 2, 60))
+    weights = rng.uniform(0.5, 2, 60)
     splits = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
-    once, often = (score_path(folds_of(points, splits * times), GAMMAS, None, every_count=False) for times in (1, 4))
+    once, often = (path_of(X, y, splits * times, weights) for times in (1, 4))
     for name in ("accuracies", "losses", "total_weight"):
         np.testing.assert_allclose(getattr(often, name), getattr(once, name), rtol=1e-12)
-    assert once.total_weight == pytest.approx(points.weights[:20].sum() + points.weights[40:].sum())
+    assert once.total_weight == pytest.approx(weights[:20].sum() + weights[40:].sum())
 
 
 def test_without_a_ridge_a_rule_is_in_the_range_of_the_rows_and_none_where_classes_differ_but_do_not_vary():
     X, y = labelled(60, 3, seed=4)
-    folds = [(np.arange(40), np.arange(40, 60))]
-    gammas, codes = np.array([0.0, 0.3]), LabelledRows(X, y, np.arange(3))
-    plain, twice, apart = (
-        score_path(folds_of(replace(codes, X=table), folds, None), gammas, None, every_count=False)
-        for table in (X, np.c_[X, X[:, 0] - X[:, 1]], np.c_[X, y == 1])
-    )
+    tables = X, np.c_[X, X[:, 0] - X[:, 1]], np.c_[X, y == 1]
+    plain, twice, apart = (path_of(table, y, [(np.arange(40), np.arange(40, 60))]) for table in tables)
     assert 0 < twice.accuracies[0, 0] == plain.accuracies[0, 0]
     np.testing.assert_allclose(twice.losses[0], plain.losses[0], rtol=1e-9)
     assert (apart.accuracies[0, 0], apart.losses[0, 0]) == (-np.inf, np.inf)
-    assert apart.losses[1, 0] < plain.losses[1, 0]
+    assert apart.losses.min() < plain.losses.min()
 
 
-@pytest.mark.parametrize("gammas", [GAMMAS, np.array([0.0, 0.5, 1.0])])
-def test_after_all_discriminants_the_score_is_that_of_the_rule(gammas):
+def test_after_all_discriminants_the_score_is_that_of_the_rule():
     X, y = labelled(60, 5, seed=4)
-    folds = folds_of(LabelledRows(0.6 * X, y, np.arange(3)), 3, None)
-    all_of_them, counts = (score_path(folds, gammas, None, every_count=every) for every in (False, True))
-    assert counts.accuracies.shape == (3, 2)
+    all_of_them, counts = (path_of(0.6 * X, y, 3, n_components=k) for k in (2, "cv"))
+    assert counts.accuracies.shape == (len(PATH), 2)
     np.testing.assert_allclose(counts.accuracies[:, 1:], all_of_them.accuracies, rtol=1e-12)
     np.testing.assert_allclose(counts.losses[:, 1:], all_of_them.losses, rtol=1e-9)
-    assert counts.losses[0, 0] > counts.losses[0, 1]
+    assert counts.losses[1, 0] > counts.losses[1, 1]
 
 
-@pytest.mark.parametrize("every_count", [False, True])
-def test_a_path_scored_in_parts_is_the_same(every_count, monkeypatch):
+@pytest.mark.parametrize("n_components", [2, "cv"])
+def test_a_path_scored_in_parts_is_the_same(n_components, monkeypatch):
     X, y = labelled(60, 5, seed=4)
-    folds = folds_of(LabelledRows(np.c_[X, X[:, 0] + (y == 1)], y, np.arange(3)), 3, None)  # no rule without a ridge
-    gammas = np.array([0.0, 0.0, 0.3, 1.0])
-    whole = score_path(folds, gammas, None, every_count=every_count)
+    table = np.c_[X, X[:, 0] + (y == 1)]  # no rule without a ridge
+    whole = path_of(table, y, 3, n_components=n_components)
     monkeypatch.setattr("discrim.core.cross_validation.LARGE_RULE", 10)
-    parts = score_path(folds, gammas, None, every_count=every_count)
+    parts = path_of(table, y, 3, n_components=n_components)
     np.testing.assert_allclose(parts.losses, whole.losses, rtol=1e-12)
     np.testing.assert_array_equal(parts.accuracies, whole.accuracies)
 
 
 def test_scores_after_every_count_of_many_classes_are_not_held_at_once(rng):
-    codes = np.repeat(np.arange(60), 6)
-    folds = folds_of(LabelledRows(rng.standard_normal((360, 60)), codes, np.arange(60)), 2, None)
-    tracemalloc.start()
-    try:
-        found = score_path(folds, PATH, None, every_count=True)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert found.accuracies.shape == (24, 59)
+    X, y, found = rng.standard_normal((360, 60)), np.repeat(np.arange(60), 6), []
+    peak = peak_of(lambda: found.append(path_of(X, y, 2, n_components="cv")))
+    assert found[0].accuracies.shape == (24, 59)
     assert peak < 20e6  # 64 rows of scores would be 43 MB, and there are three copies
-
-
-@pytest.mark.parametrize("every_count", [False, True])
-def test_where_no_class_varies_in_training_no_ridge_is_a_rule(every_count):
-    X, y = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.1, 0.9], [1.8, 0.2]]), np.arange(6) % 2
-    folds = folds_of(LabelledRows(X, y, np.arange(2)), [(np.arange(4), np.arange(4, 6))], None)
-    found = score_path(folds, np.array([0.0, 0.5, 1.0]), None, every_count=every_count)
-    assert (found.accuracies == -np.inf).all()
-    assert (found.losses == np.inf).all()
-    assert found.best() == (0.0, 1)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_of_ridges_that_are_one_rule_the_least_is_chosen(seed):
     X, y = labelled(40, 1, seed=seed)  # of a single column all ridges give the same variance
-    found = score_path(folds_of(LabelledRows(X, y, np.arange(3)), 4, None), PATH, None, every_count=False)
+    found = path_of(X, y, 4)
     np.testing.assert_allclose(found.losses, found.losses[0, 0], rtol=1e-12)
     assert found.best() == (0.0, 1)
 
 
-def test_rows_that_are_all_equal_leave_the_priors():
-    moments = ClassMoments.of(np.full((8, 3), 7.3), np.repeat([0, 1], [6, 2]))
-    scores = RidgeRules.of(moments, GAMMAS).scores(np.full((8, 3), 7.3)).mT
-    np.testing.assert_allclose(scores, np.broadcast_to(np.log([0.75, 0.25]), scores.shape))
-
-
-def test_classes_that_do_not_vary_are_separated():
-    X, y = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 4, axis=0), np.repeat([0, 1, 2], 4)
-    scores = RidgeRules.of(ClassMoments.of(X, y), GAMMAS).scores(X)
-    assert np.isfinite(scores).all()
-    assert (scores.argmax(axis=1) == y).all()
-
-
-@pytest.mark.parametrize(("n", "d", "columns"), [(10, 7, 7), (9, 7, 7), (10, 7, 9)])
-def test_a_rule_without_a_ridge_exists_as_long_as_rows_are_enough(n, d, columns, rng):
+@pytest.mark.parametrize(("n", "columns"), [(10, 7), (9, 7), (10, 9)])
+def test_a_rule_without_a_ridge_exists_as_long_as_rows_are_enough(n, columns, rng):
     """Check the rank that decides: n rows in three classes give a within-class scatter of rank n − 3 at most."""
-    X, y = rng.standard_normal((n, d)), np.arange(n) % 3
-    rules = RidgeRules.of(ClassMoments.of(np.c_[X, X[:, : columns - d]], y), np.array([0.0, 0.5]))
-    assert np.isfinite(rules.offsets[1]).all()
-    assert np.isnan(rules.offsets[0]).all() == (n - 3 < d)
+    X, y = rng.standard_normal((n + 3, 7)), np.arange(n + 3) % 3
+    found = path_of(np.c_[X, X[:, : columns - 7]], y, [(np.arange(n), np.arange(n, n + 3))])
+    assert np.isfinite(found.losses[1:]).all()
+    assert np.isinf(found.losses[0, 0]) == (n - 3 < 7)
 
 
-@pytest.mark.parametrize("every_count", [False, True])
-def test_a_held_out_row_beyond_the_units_of_the_others_has_a_finite_loss(every_count):
+@pytest.mark.parametrize("n_components", [2, "cv"])
+def test_a_held_out_row_beyond_the_units_of_the_others_has_a_finite_loss(n_components):
     X, y = labelled(60, 4)
     X = 1e-150 * X
     X[7] = [1e250, 1e250, 1e250, -1e250]
     with np.errstate(over="ignore", invalid="ignore"):
-        found = score_path(folds_of(LabelledRows(X, y, np.arange(3)), 5), PATH[1:], None, every_count=every_count)
-    assert np.isfinite(found.losses).all()
+        found = path_of(X, y, 5, n_components=n_components)
+    assert np.isfinite(found.losses[1:]).all()
+
+
+@pytest.mark.parametrize("n_components", [2, "cv"])
+def test_where_no_class_varies_in_training_no_ridge_is_a_rule(n_components):
+    X, y = labelled(20, 3)
+    X[:8] = X[:3][y[:8]]
+    found = path_of(X, y, [(np.arange(8), np.arange(8, 20))], n_components=n_components)
+    assert (found.accuracies == -np.inf).all()
+    assert (found.losses == np.inf).all()
+    assert found.best() == (0.0, 1)
