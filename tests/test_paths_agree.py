@@ -57,6 +57,13 @@ def test_lanczos_is_chosen_for_a_few_directions_of_a_large_sparse_table(case, mo
     assert_agree(case(3).fit(X, y), found)
 
 
+@over([case for case in CASES if case.laws.by_products and case()._needs().contrasts])
+def test_methods_with_fewer_directions_than_classes_need_no_number_for_it(case, monkeypatch):
+    monkeypatch.setattr("discrim.core.coordinates.choose.EXACT_SIDE", 30)
+    X, y = labelled(80, 40)
+    assert "products only" in case(None).fit(sp.csr_array(np.where(X > 0.5, X, 0.0)), y).solver_
+
+
 # BayesErrorLDA with a ridge also uses products, but estimates the errors of new rows with random vectors there.
 @over([case for case in WITH_DEFAULTS if not (case.laws.by_products or isinstance(case(), BayesErrorLDA))])
 def test_methods_that_need_all_directions_refuse_a_large_sparse_table(case, monkeypatch):
