@@ -517,8 +517,7 @@ def _valid(column: Any) -> Any:
         X = _vectors(column.filter(pa.array(kept)), "")
         values = X.data if sp.issparse(X) else X
         if not np.isfinite(values).all():
-            rows = sp.csr_array(X) if sp.issparse(X) else X
-            sums = np.asarray(abs(rows).sum(axis=1)).ravel()
+            sums = np.asarray(abs(X).sum(axis=1)).ravel()
             kept = kept.copy()
             kept[np.flatnonzero(kept)[~np.isfinite(sums)]] = False
     return kept

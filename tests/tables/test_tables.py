@@ -396,26 +396,21 @@ def test_npz_repeated_entries_are_added(npz):
     np.testing.assert_array_equal(read_table(npz(**parts), None).X.toarray(), [[0, 2, 0], [1, 0, 0], [0, 0, 1]])
 
 
-@pytest.mark.parametrize(
-    ("changed", "word"),
-    [
-        ({"indices": np.array([1, 0, 7])}, "CSR"),
-        ({"indices": np.array([1, 0, -1])}, "CSR"),
-        ({"indptr": np.array([0, 2, 1, 3])}, "CSR"),
-        ({"indptr": np.array([0, 1, 2, 9])}, "CSR"),
-        ({"indices": np.array([1.0, 0.0, 2.0])}, "integers"),
-        ({"shape": np.array([3, 3, 3])}, "shape"),
-        ({"shape": np.array([4, 3])}, "CSR"),
-        ({"data": np.array([1, np.nan, np.inf])}, "row 2, column 1: 2 cells"),
-        ({"data": np.array(["1", "2", "3"])}, "real numbers"),
-        ({"target": np.array(["a", "b"])}, "3 rows"),
-        ({"target": np.array([1.0, np.nan, 2.0])}, "row 2"),
-        ({"target": np.array(["a", "b", "c"])}, "different labels"),
-        ({"format": np.array(b"csc")}, "CSR"),
-    ],
-)
-def test_npz_sparse_parts_that_do_not_fit(npz, changed, word):
-    refused(npz(**csr_parts(**changed)), word, target=None)
+SPARSE = [  # parts that do not fit together
+    ({"indices": np.array([1, 0, 7])}, "CSR"),
+    ({"indices": np.array([1, 0, -1])}, "CSR"),
+    ({"indptr": np.array([0, 2, 1, 3])}, "CSR"),
+    ({"indptr": np.array([0, 1, 2, 9])}, "CSR"),
+    ({"indices": np.array([1.0, 0.0, 2.0])}, "integers"),
+    ({"shape": np.array([3, 3, 3])}, "shape"),
+    ({"shape": np.array([4, 3])}, "CSR"),
+    ({"data": np.array([1, np.nan, np.inf])}, "row 2, column 1: 2 cells"),
+    ({"data": np.array(["1", "2", "3"])}, "real numbers"),
+    ({"target": np.array(["a", "b"])}, "3 rows"),
+    ({"target": np.array([1.0, np.nan, 2.0])}, "row 2"),
+    ({"target": np.array(["a", "b", "c"])}, "different labels"),
+    ({"format": np.array(b"csc")}, "CSR"),
+]
 
 
 @pytest.mark.parametrize(
@@ -435,9 +430,10 @@ def test_npz_sparse_parts_that_do_not_fit(npz, changed, word):
             {"X": np.eye(3), "y": np.array([1, 2, 1]), "feature_names": np.array(["a", "b", "a"])},
             "columns 1 and 3",
         ),
+        *((csr_parts(**changed), word) for changed, word in SPARSE),
     ],
 )
-def test_npz_dense_arrays_that_do_not_fit(npz, arrays, word):
+def test_npz_arrays_that_do_not_fit(npz, arrays, word):
     refused(npz(**arrays), word, target=None)
 
 
