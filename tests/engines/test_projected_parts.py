@@ -4,14 +4,13 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from commands import refuse, succeed
 from samples import labelled
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-from typer.testing import CliRunner
 
 from discrim import PCA, KernelMap, RegularizedLDA, load
-from discrim.cli import application
 from discrim.estimators.pipeline import folded_transform
 from discrim.threads import one_blas_thread
 
@@ -26,11 +25,6 @@ def in_parts(folder, frame):
     return folder
 
 
-def run(*words):
-    done = CliRunner().invoke(application(), [str(word) for word in words])
-    return done.exit_code, " ".join(done.stderr.split())
-
-
 def named_parts(folder):
     """Write the rows in three files, with a name for each row."""
     return in_parts(folder, FRAME.assign(who=[f"r{at}" for at in range(300)]))
@@ -39,12 +33,12 @@ def named_parts(folder):
 def test_ids_are_carried_through_a_table_in_parts(tmp_path):
     parts, model = named_parts(tmp_path / "parts"), tmp_path / "m.discrim"
     given = ["project", parts, "-t", "kind", "--id", "who", "-m", "pca", "--model", model, "--out", tmp_path / "out"]
-    assert run(*given) == (0, run(*given)[1])
+    succeed(*given)
     first = pd.read_parquet(tmp_path / "out" / "p1.parquet")
     assert list(first) == ["who", "pca0", "pca1", "kind"]
     assert first["who"].tolist() == [f"r{at}" for at in range(100, 200)]
     assert load(model).feature_names_in_.tolist() == list("abcdef")
-    assert run("apply", model, parts, "--id", "who", "--out", tmp_path / "new")[0] == 0
+    succeed("apply", model, parts, "--id", "who", "--out", tmp_path / "new")
     again = pd.read_parquet(tmp_path / "new" / "p1.parquet")
     pd.testing.assert_frame_equal(again, first.drop(columns="kind"))
 
@@ -55,15 +49,9 @@ def test_a_classifier_and_its_predictions_of_a_table_in_parts(tmp_path, classifi
     pd.concat(map(pd.read_parquet, sorted(parts.iterdir()))).to_parquet(whole, index=False)
     given = ["-t", "kind", "--id", "who", "-m", "fisher-lda", "-k", "2", "-c", classifier]
     for source, place in ((parts, "in_parts"), (whole, "in_memory")):
-        code, err = run("project", source, *given, "--model", tmp_path / place)
-        assert code == 0, err
-        assert (
-            run("apply", tmp_path / place, parts, "--id", "who", "--predict", "--out", tmp_path / f"{place}_out")[0]
-            == 0
-        )
-    assert (
-        run("apply", tmp_path / "in_memory", whole, "--id", "who", "--predict", "--out", tmp_path / "file.csv")[0] == 0
-    )
+        succeed("project", source, *given, "--model", tmp_path / place)
+        succeed("apply", tmp_path / place, parts, "--id", "who", "--predict", "--out", tmp_path / f"{place}_out")
+    succeed("apply", tmp_path / "in_memory", whole, "--id", "who", "--predict", "--out", tmp_path / "file.csv")
     mine, theirs = (
         pd.concat(pd.read_parquet(file) for file in sorted((tmp_path / f"{place}_out").iterdir()))
         for place in ("in_parts", "in_memory")
@@ -79,8 +67,8 @@ def test_a_classifier_and_its_predictions_of_a_table_in_parts(tmp_path, classifi
 
 def test_types_of_predictions_are_those_of_the_labels(tmp_path):
     parts = in_parts(tmp_path / "parts", FRAME.assign(kind=Y))
-    assert run("project", parts, "-t", "kind", "-m", "fisher-lda", "-c", "itself", "--model", tmp_path / "m")[0] == 0
-    assert run("apply", tmp_path / "m", parts, "--predict", "--out", tmp_path / "out")[0] == 0
+    succeed("project", parts, "-t", "kind", "-m", "fisher-lda", "-c", "itself", "--model", tmp_path / "m")
+    succeed("apply", tmp_path / "m", parts, "--predict", "--out", tmp_path / "out")
     found = pq.read_table(tmp_path / "out")
     assert str(found.schema.field("predicted").type) == "int64"
     assert (found["predicted"].to_numpy() == Y).mean() > 0.8
@@ -91,31 +79,28 @@ def test_options_that_need_all_rows_read_a_small_folder_into_memory(tmp_path, mo
     gaps.loc[5, "a"] = np.nan
     parts, model = in_parts(tmp_path / "parts", gaps), tmp_path / "m.discrim"
     given = ["project", parts, "-t", "kind", "-m", "pca", "--impute", "median", "--one-hot"]
-    assert run(*given, "--out", tmp_path / "f.csv", "--model", model)[0] == 0
+    succeed(*given, "--out", tmp_path / "f.csv", "--model", model)
     assert pd.read_csv(tmp_path / "f.csv").shape == (300, 3)
     names = load(model).feature_names_in_.tolist()
     assert names[-2:] == ["town=here", "town=there"]
-    assert run(*given, "--model", tmp_path / "again.discrim")[0] == 0
-    code, err = run(*given, "--out", tmp_path / "folder")
-    assert code == 2
-    assert "--one-hot --impute median" in err
-    assert run("apply", model, parts, "--out", tmp_path / "folder")[0] == 0  # which fills cells in batches
+    succeed(*given, "--model", tmp_path / "again.discrim")
+    assert "--one-hot --impute median" in refuse(*given, "--out", tmp_path / "folder")
+    succeed("apply", model, parts, "--out", tmp_path / "folder")  # which fills cells in batches
     filled = pd.concat(pd.read_parquet(file) for file in sorted((tmp_path / "folder").iterdir()))
     np.testing.assert_allclose(filled, pd.read_csv(tmp_path / "f.csv").iloc[:, :2], atol=1e-10)
     for cell, words in (("elsewhere", "'elsewhere'"), ("", None)):
         gaps.loc[7, "town"] = cell
         strange = in_parts(tmp_path / f"with {cell}", gaps)
-        outcomes = [run("apply", model, strange, "--out", tmp_path / name) for name in ("n.csv", f"new {cell}")]
-        assert [code for code, _ in outcomes] == ([0, 0] if words is None else [2, 2])
-        assert words is None or all(words in err for _, err in outcomes)
-    gaps.assign(b=np.where(gaps.index == 9, "oops", "1")).to_parquet(tmp_path / "text.parquet")
-    assert "'oops' is not a number" in run("apply", model, tmp_path / "text.parquet", "--out", tmp_path / "x")[1]
+        for name in ("n.csv", f"new {cell}"):
+            apply = ["apply", model, strange, "--out", tmp_path / name]
+            assert succeed(*apply) if words is None else words in refuse(*apply)
+    for cells, words in ((["oops", "1"], "'oops' is not a number"), ([np.inf, 1.0], "'inf' is infinite")):
+        gaps.assign(b=np.array(cells)[(gaps.index != 9).astype(int)]).to_parquet(tmp_path / "bad.parquet")
+        assert words in refuse("apply", model, tmp_path / "bad.parquet", "--out", tmp_path / "x")
     monkeypatch.setattr("discrim.engines.table_files.LARGE", 1)
-    assert "--out must name a folder" in run(*given[:6], "--out", tmp_path / "f.csv")[1]
+    assert "--out must name a folder" in refuse(*given[:6], "--out", tmp_path / "f.csv")
     for more in (["--groups", "town"], ["--drop-missing"], ["--min-class-size", "3"]):
-        code, err = run("project", parts, "-t", "kind", *more, "--model", tmp_path / "x.discrim")
-        assert code == 2
-        assert more[0] in err
+        assert more[0] in refuse("project", parts, "-t", "kind", *more, "--model", tmp_path / "x.discrim")
 
 
 @pytest.mark.parametrize(
@@ -151,6 +136,6 @@ def test_two_threads_give_the_digits_of_one(tmp_path, monkeypatch):
     for threads in (1, 2):
         monkeypatch.setattr(type(one_blas_thread), "free_threads", lambda self, threads=threads: threads)
         model, out = tmp_path / f"m{threads}", tmp_path / f"out{threads}"
-        assert run("project", parts, "-t", "kind", "--model", model, "--out", out)[0] == 0
+        succeed("project", parts, "-t", "kind", "--model", model, "--out", out)
         models.append([load(model)[-1].components_.tolist(), *(file.read_bytes() for file in sorted(out.iterdir()))])
     assert models[0] == models[1]

@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from commands import refuse, run, succeed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typed_tables import FRAMES, ONLY_FILES_CHANGE, ONLY_FILES_TAKE, REFUSED, TYPED, A, outcome_of
-from typer.testing import CliRunner
 
 from discrim import MaximumMarginCriterion, fit_parts, load
-from discrim.cli import application
 from discrim.tables.cells import Dialect
 from discrim.tables.facts import TableFacts
 from discrim.tables.read import read_table
@@ -573,11 +572,6 @@ def test_any_layout_of_a_table_is_one_model(tmp_path_factory, seed):
 # --- command line ---------------------------------------------------------------------------------------------------
 
 
-def run(*words):
-    done = CliRunner().invoke(application(), [str(word) for word in words], catch_exceptions=False)
-    return done.exit_code, done.stdout, done.stderr
-
-
 def test_a_checkpoint_does_not_change_a_comparison(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(300, 6)), columns=list("uvwxyz"))
@@ -601,7 +595,7 @@ def test_a_model_of_the_command_line_knows_its_columns(tmp_path, scale, method):
     frame.to_csv(tmp_path / "t.csv", index=False)
     model, out = tmp_path / "m.discrim", tmp_path / "f.csv"
     given = ["project", tmp_path / "t.csv", "-t", "t", "-m", method, "-k", "1", "--scale", scale]
-    assert run(*given, "--model", model, "--out", out)[0] == 0
+    succeed(*given, "--model", model, "--out", out)
     loaded = load(model)
     assert loaded.feature_names_in_.tolist() == list("abcd")
     np.testing.assert_allclose(loaded.transform(frame[list("abcd")]).ravel(), pd.read_csv(out).iloc[:, 0], atol=1e-10)
@@ -610,8 +604,7 @@ def test_a_model_of_the_command_line_knows_its_columns(tmp_path, scale, method):
             loaded.transform(wrong)
     assert pd.read_csv(out)["t"].tolist() == frame["t"].tolist()
     frame[["t", *"dbca"]].to_csv(tmp_path / "new.csv", index=False)
-    code, _, err = run("apply", model, tmp_path / "new.csv", "--out", tmp_path / "again.csv")
-    assert code == 0
+    _, err = succeed("apply", model, tmp_path / "new.csv", "--out", tmp_path / "again.csv")
     assert "'t'" in err  # the column that the model does not use
     np.testing.assert_allclose(pd.read_csv(tmp_path / "again.csv").iloc[:, 0], pd.read_csv(out).iloc[:, 0], atol=1e-10)
 
@@ -619,14 +612,14 @@ def test_a_model_of_the_command_line_knows_its_columns(tmp_path, scale, method):
 def test_features_of_a_part_that_changed_at_the_same_size_and_time_are_written_again(tmp_path):
     parts = parquet_parts(tmp_path / "parts", first(), first(a=[7.0, 8.0, 9.0]))
     model, out = tmp_path / "m.discrim", tmp_path / "out"
-    assert run("project", parts, "-t", "t", "-m", "pca", "-k", "1", "--model", model)[0] == 0
+    succeed("project", parts, "-t", "t", "-m", "pca", "-k", "1", "--model", model)
     apply = ["apply", model, parts, "--out", out]
-    assert run(*apply)[0] == 0
+    succeed(*apply)
     before, stamp = pd.read_parquet(out / "p1.parquet"), (parts / "p1.parquet").stat()
     pq.write_table(first(a=[9.0, 8.0, 7.0]), parts / "p1.parquet")
     assert (parts / "p1.parquet").stat().st_size == stamp.st_size
     os.utime(parts / "p1.parquet", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    assert run(*apply)[0] == 0
+    succeed(*apply)
     np.testing.assert_allclose(pd.read_parquet(out / "p1.parquet").to_numpy(), before.to_numpy()[::-1], atol=1e-12)
 
 
@@ -641,6 +634,18 @@ def messy_file(path):
     return path
 
 
+def check(path, *given):
+    """Return what check prints, as it stands."""
+    code, out, err = run("check", path, *given)
+    assert code == 0, err
+    return out
+
+
+def compared(words):
+    """Run the command that check prints, on one method and classifier."""
+    return succeed(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")[0]
+
+
 def suggested(out):
     """Return the words of the command that check prints; it is broken into lines as a shell reads them."""
     return shlex.split(out.split("This command works:\n")[1].replace("\\\n", " "))
@@ -649,15 +654,12 @@ def suggested(out):
 def test_check_names_everything_and_its_command_goes_through(tmp_path):
     path = messy_file(tmp_path / "messy.csv")
     before = path.read_bytes()
-    code, out, _ = run("check", path, "--target", "y")
-    assert code == 0
+    out = check(path, "--target", "y")
     for word in ("column 1", "patient_id", "age (4)", "town (3", "batch", "free", "weight (1)", "rare (1)"):
         assert word in out
     words = suggested(out)
     assert words[:2] == ["discrim", "compare"]
-    code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
-    assert code == 0, err
-    assert "59 rows × 4 columns" in " ".join(out.split())
+    assert "59 rows × 4 columns" in compared(words)
     assert path.read_bytes() == before
     facts = TableFacts.from_source(TableSource.open(path, "y", drop=["column 1"]))
     assert (facts.n_rows, facts.classes, facts.missing) == (60, {"rare": 1, "u": 30, "v": 29}, {"age": 4})
@@ -668,10 +670,9 @@ def test_check_names_everything_and_its_command_goes_through(tmp_path):
 def test_check_of_a_plain_table_needs_no_options(tmp_path):
     rng = np.random.default_rng(0)
     pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc")).assign(y=[1, 2] * 20).to_parquet(tmp_path / "t.parquet")
-    code, out, _ = run("check", tmp_path / "t.parquet")
-    assert code == 0
+    out = check(tmp_path / "t.parquet")
     assert suggested(out) == ["discrim", "compare", str(tmp_path / "t.parquet"), "--target", "y"]
-    assert run("check", "iris")[0] == 0
+    check("iris")
 
 
 @pytest.mark.parametrize(
@@ -687,28 +688,25 @@ def test_check_recommends_the_decimal_comma(cells, options, tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"{cell};{at % 7},25;{'uv'[at % 2]}" for at, cell in enumerate(cells)]
     path.write_text("\n".join(["a;b;y", *rows, ""]))
-    code, out, _ = run("check", path)
-    assert code == 0
+    out = check(path)
     (line,) = (line for line in out.splitlines() if line.startswith("decimal commas"))
     assert "a, b" in line
     words = suggested(out)
     impute = ["--impute", "median"] if "" in cells else []
     assert words == ["discrim", "compare", str(path), *options, "--target", "y", *impute]
-    code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
-    assert code == 0, err
-    assert "20 rows × 2 columns" in " ".join(out.split())
+    assert "20 rows × 2 columns" in compared(words)
 
 
 def test_check_keeps_the_decimal_point_where_other_columns_have_it_or_the_mark_is_given(tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"{at % 5},5;{at}.5;{'uv'[at % 2]}" for at in range(20)]
     path.write_text("\n".join(["a;b;y", *rows, ""]))
-    code, out, _ = run("check", path)
-    assert (code, suggested(out)[-1]) == (0, "--one-hot")
+    out = check(path)
+    assert suggested(out)[-1] == "--one-hot"
     assert "--decimal" not in out
     path.write_text("\n".join(["a;b;y", *(row.replace(".", ",") for row in rows), ""]))
-    code, out, _ = run("check", path, "--decimal", ",")
-    assert (code, "decimal commas" in out, out.count("--decimal ,")) == (0, False, 1)
+    out = check(path, "--decimal", ",")
+    assert ("decimal commas" in out, out.count("--decimal ,")) == (False, 1)
 
 
 @pytest.mark.parametrize(
@@ -727,8 +725,7 @@ def test_labels_that_are_equal_as_numbers_are_noted(labels, noted, tmp_path):
     path.write_text("a,b,y\n" + "".join(f"{at}.5,{at % 3},{labels[at % len(labels)]}\n" for at in range(24)))
     found = [note for note in read_table(path, "y").notes if note.startswith("The labels")]
     assert found == ([noted] if noted else [])
-    code, _, err = run("check", path, "-t", "y")
-    assert code == 0
+    _, err = succeed("check", path, "-t", "y")
     assert noted in err
     assert ("The labels" in err) == bool(noted)
 
@@ -780,17 +777,15 @@ GIVEN = {  # what the file holds, the options of check, and those that it adds
 def test_the_command_of_check_works_with_the_options_that_were_given(text, given, added, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(text)
-    code, out, _ = run("check", path, "-t", "y", *given)
-    assert code == 0
+    out = check(path, "-t", "y", *given)
     if isinstance(added, str):
         assert "No compare command is possible" in out
         assert added in " ".join(out.split())
-        assert run("compare", path, "-t", "y", "--splits", "2", "-m", "pca", "-c", "1-nn", *given)[0] == 2
+        refuse("compare", path, "-t", "y", "--splits", "2", "-m", "pca", "-c", "1-nn", *given)
         return
     words = suggested(out)
     assert sorted(words[3:]) == sorted(["--target", "y", *given, *added])
-    code, out, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
-    assert code == 0, err
+    compared(words)
 
 
 def patients(label, n=48):
@@ -810,32 +805,28 @@ def patients(label, n=48):
 def test_check_keeps_rows_of_a_patient_together_if_every_class_has_several(label, added, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(patients(label))
-    code, out, _ = run("check", path)
-    assert code == 0
+    out = check(path)
     assert ("--groups" in out) == (added != ["--one-hot"])
     words = suggested(out)
     assert words == ["discrim", "compare", str(path), "--target", "y", *added]
-    code, _, err = run(*words[1:], "-m", "pca", "-c", "1-nn", "-k", "1", "--splits", "2", "-j", "1")
-    assert code == 0, err
+    compared(words)
 
 
 def test_check_counts_the_rows_that_drop_missing_leaves(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(with_gaps(lambda at: "uv"[at % 2], lambda at: at % 4 == 1))
-    code, out, _ = run("check", path, "--drop-missing")
-    assert code == 0
+    out = check(path, "--drop-missing")
     assert "24 rows × 2 features, 2 classes in 'y': u (12), v (12)." in " ".join(out.split())
     assert "--drop-missing leaves 18 rows: u (12), v (6)." in " ".join(out.split())
     assert "v (6)" in next(line for line in out.splitlines() if line.startswith("rare classes"))
-    assert "rare classes" not in run("check", path)[1]
+    assert "rare classes" not in check(path)
 
 
 def test_check_prints_lines_of_at_most_80_columns(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b,y\n" + "".join(f"{at}.5,{at % 3}.25,a class with a long name {at % 4}\n" for at in range(24)))
     for options in ((), ("--min-class-size", "20")):
-        code, out, _ = run("check", path, *options)
-        assert code == 0
+        out = check(path, *options)
         assert [line for line in out.splitlines() if len(line) > 80 and str(path) not in line] == []
 
 
@@ -854,8 +845,7 @@ FEW_ROWS = "'y' must have at least two classes with 2 rows each"
 def test_check_says_why_no_command_works(text, size, reason, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(text)
-    code, out, _ = run("check", path, "--header", "-t", "y")
-    assert code == 0
+    out = check(path, "--header", "-t", "y")
     assert size in " ".join(out.split())
     assert " ".join(out.split()).endswith(f"No compare command is possible: {reason}.")
     assert "can be compared as it is" not in out
