@@ -41,8 +41,14 @@ _LEAF = -1
 def plain_state(estimator: Any) -> dict[str, Any]:
     """Return the attributes of a fitted classifier as plain values."""
     state = dict(vars(estimator))
-    if isinstance(state.get("tree_"), Tree):
-        state["tree_"] = _tree_columns(state["tree_"])
+    if isinstance(tree := state.get("tree_"), Tree):
+        kept = tree.__getstate__()
+        state["tree_"] = {
+            "n_features": int(tree.n_features),
+            "max_depth": int(kept["max_depth"]),
+            "nodes": {name: np.ascontiguousarray(kept["nodes"][name]) for name in kept["nodes"].dtype.names},
+            "values": np.ascontiguousarray(kept["values"]),
+        }
     if isinstance(estimator, KNeighborsClassifier):
         state = {name: value for name, value in state.items() if name not in _SEARCH_TREES}
     return state
@@ -65,14 +71,6 @@ def restore(kind: Any, state: dict[str, Any]) -> Any:
         if isinstance(estimator, general) and hasattr(estimator, fitted_by):
             complete(estimator)
     return estimator
-
-
-def _tree_columns(tree: Tree) -> dict[str, Any]:
-    """Return the node table of a decision tree by column."""
-    kept = tree.__getstate__()
-    columns = {name: np.ascontiguousarray(kept["nodes"][name]) for name in kept["nodes"].dtype.names}
-    sizes = {"n_features": int(tree.n_features), "max_depth": int(kept["max_depth"])}
-    return {**sizes, "nodes": columns, "values": np.ascontiguousarray(kept["values"])}
 
 
 def _restore_tree(estimator: Any) -> None:

@@ -27,7 +27,9 @@ def gather_array(gathering: Gathering, X: Any, y: Any = None, sample_weight: Any
     """Return the statistics of the rows of an array, summed on its device; None if a fit needs more than these."""
     if X.ndim != 2 or X.shape[0] < X.shape[1] or gathering.needs_hashes or gathering.keep != "pooled":
         return None
-    rows = _places(gathering, X, y, sample_weight)
+    stand_in = np.broadcast_to(np.float64(0), (X.shape[0], 1))  # labels and weights are checked without the rows
+    rows = labelled_rows(gathering.method, stand_in, y, sample_weight, supervised=gathering.supervised)
+    rows = gathering.weighted(rows)
     if rows.n_classes > MOST_CLASSES or rows.numbers is not None:
         return None
     dtype = _doubles(X)[1]
@@ -40,14 +42,6 @@ def gather_array(gathering: Gathering, X: Any, y: Any = None, sample_weight: Any
     if not LEAST_SQUARE <= squares.max(initial=0.0) <= LARGEST_SQUARE:
         return None
     return Statistics(gathering, None, dtype, (moments,), None, None, NO_PARTS)
-
-
-def _places(gathering: Gathering, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
-    """Return the class and the weight of each row."""
-    stand_in = np.broadcast_to(np.float64(0), (X.shape[0], 1))
-    return gathering.weighted(
-        labelled_rows(gathering.method, stand_in, y, sample_weight, supervised=gathering.supervised)
-    )
 
 
 def _doubles(X: Any) -> tuple[Any, np.dtype[Any]]:
