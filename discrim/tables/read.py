@@ -92,14 +92,15 @@ def read_table(
     """
     if missing_cells not in MISSING_CELLS:
         raise ValueError(f"missing_cells must be one of {', '.join(MISSING_CELLS)}; got {missing_cells!r}.")
-    kept: dict[str, Any] = {"missing_cells": missing_cells, "min_class_size": min_class_size, "max_bytes": max_bytes}
     if isinstance(path, str | os.PathLike) and Path(path).suffix.lower() in ARCHIVES:
-        return collect_archive(Path(path), target, id_column, drop, **kept)
-    dialect = Dialect(delimiter, encoding, header, decimal, thousands, frozenset(missing))
-    source = TableSource.open(
-        path, target, id_column=id_column, drop=drop, transpose=transpose, dialect=dialect, max_bytes=max_bytes
-    )
-    return collect(source, one_hot, **kept)
+        table = collect_archive(Path(path), target, id_column, drop, missing_cells, max_bytes)
+    else:
+        dialect = Dialect(delimiter, encoding, header, decimal, thousands, frozenset(missing))
+        source = TableSource.open(
+            path, target, id_column=id_column, drop=drop, transpose=transpose, dialect=dialect, max_bytes=max_bytes
+        )
+        table = collect(source, one_hot, missing_cells, max_bytes)
+    return finished(table, missing_cells, min_class_size)
 
 
 @in_memory
@@ -139,9 +140,7 @@ def read_features(
 # ---------------------------------------------------------------------- rows of a source
 
 
-def collect(
-    source: TableSource, one_hot: bool | Collection[str], *, missing_cells: str, min_class_size: int, max_bytes: int
-) -> LabelledTable:
+def collect(source: TableSource, one_hot: bool | Collection[str], missing_cells: str, max_bytes: int) -> LabelledTable:
     """Join the batches of a source into a labelled table; all that is wrong with it is one error."""
     assert source.target is not None
     worded = set() if isinstance(one_hot, bool) else {column_of(source.parts[0], name, "one_hot") for name in one_hot}
@@ -176,8 +175,7 @@ def collect(
         notes.append(f"{plural(int(np.sum(~present)), 'row')} without a label in {source.target!r} left out.")
     ids = None if scan.row_ids is None else scan.row_ids[present]
     names = checked_names(rows.features, source.path)
-    table = LabelledTable(X, y, names, source.target, str(source.path), ids, source.id_column, tuple(notes))
-    return finished(table, missing_cells, min_class_size)
+    return LabelledTable(X, y, names, source.target, str(source.path), ids, source.id_column, tuple(notes))
 
 
 def _free_text_error(scan: Scan, name: str, example: str) -> TableError:
@@ -235,14 +233,7 @@ def _require_finite(path: Path, X: Any, missing_cells: str) -> None:
 
 
 def collect_archive(
-    path: Path,
-    target: str | None,
-    id_column: str | None,
-    drop: Collection[str],
-    *,
-    missing_cells: str,
-    min_class_size: int,
-    max_bytes: int,
+    path: Path, target: str | None, id_column: str | None, drop: Collection[str], missing_cells: str, max_bytes: int
 ) -> LabelledTable:
     """Return the labelled table of an .npz or .h5ad file."""
     archive = ARCHIVES[path.suffix.lower()](path, target, id_column, max_bytes)
@@ -257,8 +248,7 @@ def collect_archive(
     X = archive.X[:, kept] if drop else archive.X
     y = label_array(*coded(archive.labels), archive.target, path, max_bytes)
     names = checked_names([names[at] for at in kept], path)
-    table = LabelledTable(X, y, names, archive.target, str(path), archive.ids, archive.id_name)
-    return finished(table, missing_cells, min_class_size)
+    return LabelledTable(X, y, names, archive.target, str(path), archive.ids, archive.id_name)
 
 
 def _numbered_names(n_columns: int) -> tuple[str, ...]:
