@@ -170,18 +170,11 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-class Words:
-    """Table of repeated texts: each is kept once and replaced by its number."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+class Words(dict[str, int]):
+    """Numbers of repeated texts, each of which is kept once."""
 
     def number(self, text: str) -> int:
-        return self._numbers.setdefault(text[:NAME], len(self._numbers))
-
-    @property
-    def all(self) -> list[str]:
-        return list(self._numbers)
+        return self.setdefault(text[:NAME], len(self))
 
 
 def chart_json(chart: Chart, words: Words) -> dict[str, Any]:

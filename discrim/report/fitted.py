@@ -91,11 +91,6 @@ def loadings_of(estimator: Any) -> Array | None:
     return rows if columns is None else columns.T
 
 
-def shares_of(estimator: Any) -> Array | None:
-    """Return the share of each component in the criterion of the method."""
-    return fitted_array(estimator, "explained_variance_ratio_")
-
-
 def maximised_by(estimator: Any) -> str:
     """Return what the shares are of, in a word or two."""
     if name_of(estimator) in {"PCA", "IncrementalPCA", "TruncatedSVD"}:

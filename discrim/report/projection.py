@@ -18,6 +18,7 @@ from discrim.report.fitted import (
     Codes,
     class_codes,
     component_names,
+    fitted_array,
     for_plotting,
     maximised_by,
     name_of,
@@ -25,7 +26,6 @@ from discrim.report.fitted import (
     reducer_of,
     sampled,
     scores_of,
-    shares_of,
     training_scores_of,
 )
 
@@ -220,7 +220,8 @@ class ProjectionValues:
         """
         k = len(self.component_names)
         chosen = tuple(number_of(at, k, "Component") for at in components) if k > 1 else (0,)
-        large = _largest(self, most_classes)
+        counts = np.bincount(self.train.codes, minlength=len(self.classes))
+        large = sorted(np.argsort(-counts, kind="stable")[:most_classes].tolist())  # classes that are drawn by name
         rest = sorted(set(range(len(self.classes))) - set(large))
         groups = [[number] for number in large] + ([rest] if rest else [])
         placed = self.placed if len(chosen) == 2 else None
@@ -260,17 +261,11 @@ class ProjectionValues:
 
 
 def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:
-    shares = shares_of(estimator)
+    shares = fitted_array(estimator, "explained_variance_ratio_")
     if shares is None or len(shares) < len(names):
         return names
     texts = [f", {100 * share:.0f} % of the {maximised_by(estimator)}" for share in shares[: len(names)]]
     return tuple(name if FILLED in name else name + share for name, share in zip(names, texts, strict=True))
-
-
-def _largest(values: ProjectionValues, most: int | None) -> list[int]:
-    """Return the numbers of the classes that are drawn by name: all, or those with most training rows."""
-    counts = np.bincount(values.train.codes, minlength=len(values.classes))
-    return sorted(np.argsort(-counts, kind="stable")[:most].tolist())
 
 
 def _points(
