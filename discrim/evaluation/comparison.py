@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
-from discrim.evaluation.methods import METHODS
-from discrim.evaluation.pipelines import Recommendation, build_pipeline
+from discrim.evaluation.methods import METHODS, Recommendation, build_pipeline
 from discrim.evaluation.plan import Grid
 from discrim.evaluation.protocol import numbered_rows, protocol_of
 from discrim.evaluation.resampling import PermutationTest

@@ -24,8 +24,7 @@ from sklearn.pipeline import Pipeline
 
 from discrim.engines.table_files import is_large
 from discrim.evaluation.comparison import Comparison
-from discrim.evaluation.methods import METHODS
-from discrim.evaluation.pipelines import Recommendation, build_pipeline
+from discrim.evaluation.methods import METHODS, Recommendation, build_pipeline
 from discrim.evaluation.resampling import PermutationTest
 from discrim.evaluation.summary import METRICS, Line
 from discrim.evaluation.trial import numbers_of_folds
