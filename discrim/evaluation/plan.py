@@ -365,7 +365,7 @@ def hopeless(scores: Scores) -> frozenset[Cell]:
         if not members or scores.n_splits < 2:
             continue
         best = scores.values[max(rivals, key=lambda at: scores.values[at].mean())]
-        test = corrected_t_test((best - scores.values[members]).T, scores.ratio, alternative="greater")
+        test = corrected_t_test((best - scores.values[members]).T, scores.ratio, one_sided=True)
         behind = (np.asarray(test.p_value) < HOPELESS) & (np.asarray(test.mean) > LEAST_GAP)
         gone += [scores.cells[at] for at, is_behind in zip(members, np.atleast_1d(behind), strict=True) if is_behind]
     return frozenset(gone)

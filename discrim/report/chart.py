@@ -96,11 +96,11 @@ class Chart:
         return (mark for mark in self.marks if mark.part == part)
 
 
-def seen_from(chart: Chart, azimuth: float = 35.0, elevation: float = 20.0) -> Chart:
-    """Return the projection of a chart in three dimensions, seen from these angles in degrees."""
+def seen_from_a_side(chart: Chart) -> Chart:
+    """Return the projection of a chart in three dimensions, seen from 35° aside and 20° above."""
     if not chart.turns:
         return chart
-    (sa, ca), (se, ce) = ((np.sin(angle), np.cos(angle)) for angle in np.radians([azimuth, elevation]))
+    (sa, ca), (se, ce) = ((np.sin(angle), np.cos(angle)) for angle in np.radians([35.0, 20.0]))
     flat = []
     for mark in chart.marks:
         x, y, z = (np.asarray(places, dtype=np.float64) for places in (mark.x, mark.y, mark.z))

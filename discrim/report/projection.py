@@ -126,15 +126,15 @@ class ProjectedRows:
         drawn = sampled(codes, most_points)
         return cls(scores[drawn], codes[drawn], drawn, len(codes), means, covariances)
 
-    def ellipse(self, number: int, first: int, second: int, coverage: float = 0.95, n_points: int = 61) -> Array:
-        """Return the outline {z : (z−m)ᵀ S⁻¹ (z−m) = −2 ln(1−coverage)} of a class on two components (n_points×2).
+    def ellipse(self, number: int, first: int, second: int) -> Array:
+        """Return the outline {z : (z−m)ᵀ S⁻¹ (z−m) = −2 ln 0.05} of a class on two components, as 37 points.
 
-        A normal class has the share `coverage` of its rows within. Flat or a point where the class has no width.
+        A normal class has 95 % of its rows within. Flat or a point where the class has no width.
         """
         axes = [first, second]
         values, vectors = eigh(self.covariances[number][np.ix_(axes, axes)])
-        radii = np.sqrt(-2 * np.log(1 - coverage) * np.maximum(values, 0.0))
-        angle = np.linspace(0, 2 * np.pi, n_points)
+        radii = np.sqrt(-2 * np.log(1 - 0.95) * np.maximum(values, 0.0))
+        angle = np.linspace(0, 2 * np.pi, 37)
         circle = np.column_stack([np.cos(angle), np.sin(angle)])
         return np.asarray(self.means[number][axes] + (circle * radii) @ vectors.T)
 
@@ -301,7 +301,7 @@ def _points(
 
 
 def _outline(values: ProjectionValues, number: int, chosen: tuple[int, ...]) -> Mark:
-    x, y = values.train.ellipse(number, chosen[0], chosen[1], n_points=37).T
+    x, y = values.train.ellipse(number, chosen[0], chosen[1]).T
     return Mark("line", "outlines", x, y, name=values.classes[number], colour=number, size=1.3, opacity=0.6)
 
 
