@@ -18,7 +18,7 @@ from discrim.cli.comparing import origin_of
 from discrim.cli.options import Reading, with_options
 from discrim.cli.screen import _options_of
 from discrim.evaluation.classifiers import CLASSIFIERS
-from discrim.evaluation.pipelines import Recommendation
+from discrim.evaluation.methods import Recommendation
 from discrim.report.page import commands, python_code
 
 

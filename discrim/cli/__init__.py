@@ -43,7 +43,10 @@ def application(wanted: Iterable[str] = tuple(COMMANDS)) -> typer.Typer:
     )
     app.callback()(_version_or_command)
     for name, (module, gloss) in COMMANDS.items():
-        app.command(name)(_command(module, name) if name in wanted else _named_only(gloss))
+        if name in wanted:
+            app.command(name)(_command(module, name))
+        else:
+            app.command(name, help=gloss)(lambda: None)
     return app
 
 
@@ -72,13 +75,6 @@ def main() -> None:
         if isinstance(error, ImportError) and "failed to map segment" not in str(error):
             raise
         sys.exit("discrim: the memory limit of this process (ulimit -v) is too small to start. Raise it.")
-
-
-def _named_only(gloss: str) -> Callable[[], None]:
-    def command() -> None: ...
-
-    command.__doc__ = gloss
-    return command
 
 
 def _print_version(asked: bool) -> None:

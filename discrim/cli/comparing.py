@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -102,7 +102,8 @@ def report(
         if one.data is None:
             say(f"{one.label}: without pictures of the rows. {one.lacking}")
     only = given.get(found[0].setting["data"], "") if len(found) == 1 else ""
-    write_html(found, html, origin_of(only, reading) if only else Origin(typed_command()))
+    write_report(found, html, origin_of(only, reading) if only else Origin(typed_command()))
+    say(f"The report is in {html}.")
 
 
 def require_place(html: Path | None) -> None:
@@ -113,12 +114,6 @@ def require_place(html: Path | None) -> None:
         raise IsADirectoryError(errno.EISDIR, "A report is a file, not a folder", str(html))
     require_folder(html, "the report")
     template_engine()
-
-
-def write_html(found: Comparison | Sequence[Comparison], path: Path, origin: Origin) -> None:
-    """Write the report and print its path."""
-    write_report(found, path, origin)
-    say(f"The report is in {path}.")
 
 
 def typed_command() -> str:
@@ -290,7 +285,8 @@ def compare(
         )
         # files are written first: the terminal may be closed by now, or lack a character
         if html is not None:
-            write_html(found, html, origin)
+            write_report(found, html, origin)
+            say(f"The report is in {html}.")
         if store is not None:
             say(f"{plural(len(found.rows), 'result')} {are(len(found.rows))} kept in {store}.")
         if as_json:

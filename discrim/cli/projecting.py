@@ -46,8 +46,7 @@ from discrim.estimators.parts import fit_in_parts
 from discrim.estimators.pipeline import folded_transform
 from discrim.estimators.predictor import Predictor, split_steps
 from discrim.evaluation.classifiers import CLASSIFIERS, named, preprocessing
-from discrim.evaluation.methods import METHODS
-from discrim.evaluation.pipelines import Recommendation, build_pipeline, fit_pipeline
+from discrim.evaluation.methods import METHODS, Recommendation, build_pipeline, fit_pipeline
 from discrim.evaluation.results import ITSELF
 from discrim.evaluation.wording import rows_times
 from discrim.tables.source import TableSource

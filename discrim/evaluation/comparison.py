@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
-from discrim.evaluation.methods import METHODS
-from discrim.evaluation.pipelines import Recommendation, build_pipeline
+from discrim.evaluation.methods import METHODS, Recommendation, build_pipeline
 from discrim.evaluation.plan import Grid
 from discrim.evaluation.protocol import numbered_rows, protocol_of
 from discrim.evaluation.resampling import PermutationTest
@@ -286,7 +285,9 @@ def comparisons_in(
         its_rows, facts = _with_distinct_names(of_run[key]), (runs or {}).get(key)
         counts = Results(its_rows, facts=facts).class_counts
         decides = metric_for(counts, metric) if counts else "accuracy" if metric == "auto" else metric
-        known = _methods_named(row.cell.method for row in its_rows)
+        known: Mapping[str, Method] = METHODS
+        if any(row.cell.method.startswith("paper/") for row in its_rows):
+            known = METHODS | load_target("discrim.papers.conventions:PAPER_METHODS")
         grid, why = _grid_of(settings[key], facts, table_of)
         found.append(Comparison(its_rows, settings[key], facts, decides, grid, known, label=label, lacking=why))
     return found
@@ -320,13 +321,6 @@ def _with_distinct_names(rows: list[Result]) -> list[Result]:
         else row
         for row in rows
     ]
-
-
-def _methods_named(names: Iterable[str]) -> Mapping[str, Method]:
-    """Return the methods by name, with those of the papers if a paper was reproduced."""
-    if not any(name.startswith("paper/") for name in names):
-        return METHODS
-    return METHODS | load_target("discrim.papers.conventions:PAPER_METHODS")
 
 
 def _labels(settings: list[dict[str, Any]]) -> list[str]:

@@ -91,19 +91,14 @@ class Grid:
         self.protocol.splits(self.table.y, self.seed)  # rejects a class that is too small, before any fit
 
     @cached_property
-    def rows(self) -> Any:
-        """Return the rows, dense unless they are sparse and many."""
-        X = self.table.X
-        return X.toarray() if issparse(X) and X.shape[0] * X.shape[1] <= DENSE_CELLS else X
-
-    @cached_property
     def trial_rows(self) -> TrialRows:
-        """Return the rows as trials use them."""
-        steps = preprocessing(self.scale, self.impute, sparse=issparse(self.rows))
-        facts = self.facts
+        """Return the rows as trials use them: dense unless they are sparse and many."""
+        X, facts = self.table.X, self.facts
+        X = X.toarray() if issparse(X) and X.shape[0] * X.shape[1] <= DENSE_CELLS else X
+        steps = preprocessing(self.scale, self.impute, sparse=issparse(X))
         groups = facts.groups if facts.groups is not None else facts.equal
         names = np.array(facts.classes)
-        return TrialRows(self.rows, facts.codes, self.sample_weight, steps, self.seed, groups, self.class_weight, names)
+        return TrialRows(X, facts.codes, self.sample_weight, steps, self.seed, groups, self.class_weight, names)
 
     def with_cells(self, cells: Iterable[Cell], dropped: Iterable[Cell] = ()) -> Grid:
         """Return the grid with other cells; rows, splits and the hash of the table are not computed again."""
@@ -186,7 +181,7 @@ class Grid:
         return setting | ({"equal_rows": "together"} if isinstance(self.protocol, EqualTogether) else {})
 
 
-_SHARED = ("rows", "splits", "setting")  # computed values of a grid that do not depend on its cells
+_SHARED = ("trial_rows", "splits", "setting")  # computed values of a grid that do not depend on its cells
 
 
 def product(
@@ -370,7 +365,7 @@ def hopeless(scores: Scores) -> frozenset[Cell]:
         if not members or scores.n_splits < 2:
             continue
         best = scores.values[max(rivals, key=lambda at: scores.values[at].mean())]
-        test = corrected_t_test((best - scores.values[members]).T, scores.ratio, alternative="greater")
+        test = corrected_t_test((best - scores.values[members]).T, scores.ratio, one_sided=True)
         behind = (np.asarray(test.p_value) < HOPELESS) & (np.asarray(test.mean) > LEAST_GAP)
         gone += [scores.cells[at] for at, is_behind in zip(members, np.atleast_1d(behind), strict=True) if is_behind]
     return frozenset(gone)

@@ -158,9 +158,9 @@ class HeldOutLabels:
             found.append(_scores(metric, *self._counts(self.weights[None, test], test, named, metric))[0, 0])
         return np.array(found)
 
-    def bootstrap(self, metric: str, seed: int = 0) -> Bootstrap:
+    def bootstrap(self, metric: str) -> Bootstrap:
         """Score every cell on the rows of each bootstrap sample and on the rows left out."""
-        draws, weights = self._draws(np.random.default_rng(seed)), self.weights / self._chance_left_out()
+        draws, weights = self._draws(np.random.default_rng(0)), self.weights / self._chance_left_out()
         inside: list[Array] = []
         pooled: tuple[Array, ...] | None = None
         for test, labels in zip(self.tests, self.labels, strict=True):

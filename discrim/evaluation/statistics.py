@@ -11,13 +11,12 @@ axes are separate comparisons.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-Alternative = Literal["two-sided", "greater", "less"]
 Figure = Any  # a float for one comparison, an array for several at once
 
 
@@ -62,8 +61,12 @@ class Friedman:
     mean_ranks: NDArray[np.float64]
 
 
-def corrected_t_test(differences: ArrayLike, ratio: float, *, alternative: Alternative = "two-sided") -> TTest:
-    """Test per-split differences by the corrected resampled t test; `ratio` is n_test/n_train (`Protocol.ratio`)."""
+def corrected_t_test(differences: ArrayLike, ratio: float, *, one_sided: bool = False) -> TTest:
+    """Test per-split differences by the corrected resampled t test.
+
+    ratio : n_test/n_train of the splits (`Protocol.ratio`)
+    one_sided : whether only a positive difference counts
+    """
     if not ratio >= 0:
         raise ValueError(f"ratio must be n_test/n_train of the splits, a number ≥ 0; got {ratio}.")
     values = _per_split(differences)
@@ -72,34 +75,33 @@ def corrected_t_test(differences: ArrayLike, ratio: float, *, alternative: Alter
     deviation = np.where(deviation <= 1e-12 * np.abs(values).max(axis=0), 0.0, deviation)
     error = np.sqrt(1.0 / len(values) + ratio) * deviation
     statistic, freedom = _over(mean, error), len(values) - 1
-    p_value = _tail(stats.t.cdf(statistic, freedom), stats.t.sf(statistic, freedom), alternative)
-    return TTest(_plain(statistic), p_value, _plain(mean), _plain(error), freedom)
+    p_value = above = stats.t.sf(statistic, freedom)
+    if not one_sided:
+        p_value = np.minimum(1.0, 2.0 * np.minimum(stats.t.cdf(statistic, freedom), above))
+    return TTest(_plain(statistic), _plain(p_value), _plain(mean), _plain(error), freedom)
 
 
-def paired_t_test(differences: ArrayLike, *, alternative: Alternative = "two-sided") -> TTest:
+def paired_t_test(differences: ArrayLike) -> TTest:
     """Test per-split differences by Student's paired t test, which assumes independent splits: t = d̄ / √(s²/J)."""
-    return corrected_t_test(differences, 0.0, alternative=alternative)
+    return corrected_t_test(differences, 0.0)
 
 
-def sign_test(differences: ArrayLike, *, alternative: Alternative = "greater") -> SignTest:
+def sign_test(differences: ArrayLike) -> SignTest:
     """Test per-split differences by the sign test: wins are binomial(wins + losses, ½) if methods are equal.
 
-    Differences of at most 1e-12 are ties and are dropped. One-sided by default, as in the papers.
+    Differences of at most 1e-12 are ties and are dropped. One-sided, as in the papers.
     """
     values = _per_split(differences, least=1)
     wins, losses = (values > 1e-12).sum(axis=0), (values < -1e-12).sum(axis=0)
     decided = wins + losses
-    at_least, at_most = stats.binom.sf(wins - 1, decided, 0.5), stats.binom.cdf(wins, decided, 0.5)
-    p_value = _tail(at_most, at_least, alternative)
-    return SignTest(_plain(wins), _plain(losses), _plain(len(values) - decided), p_value)
+    p_value = stats.binom.sf(wins - 1, decided, 0.5)
+    return SignTest(_plain(wins), _plain(losses), _plain(len(values) - decided), _plain(p_value))
 
 
-def corrected_interval(values: ArrayLike, ratio: float, *, confidence: float = 0.95) -> Interval:
-    """Return the interval of a mean score over overlapping splits: x̄ ± t · √((1/J + n_test/n_train) s²)."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, such as 0.95; got {confidence}.")
+def corrected_interval(values: ArrayLike, ratio: float) -> Interval:
+    """Return the 95 % interval of a mean score over overlapping splits: x̄ ± t · √((1/J + n_test/n_train) s²)."""
     test = corrected_t_test(values, ratio)
-    half = stats.t.ppf(0.5 + confidence / 2, test.degrees_of_freedom) * test.standard_error
+    half = stats.t.ppf(0.975, test.degrees_of_freedom) * test.standard_error
     return Interval(test.mean, _plain(test.mean - half), _plain(test.mean + half))
 
 
@@ -187,17 +189,6 @@ def _over(mean: ArrayLike, error: ArrayLike) -> NDArray[np.float64]:
     with np.errstate(divide="ignore", invalid="ignore"):
         quotient = np.true_divide(mean, error)
     return np.where((np.asarray(error) == 0) & (np.asarray(mean) == 0), 0.0, quotient)
-
-
-def _tail(at_most: ArrayLike, at_least: ArrayLike, alternative: Alternative) -> Figure:
-    """Return the p value from the probabilities of an outcome as small and of one as large."""
-    if alternative == "greater":
-        return _plain(at_least)
-    if alternative == "less":
-        return _plain(at_most)
-    if alternative != "two-sided":
-        raise ValueError(f"alternative must be 'two-sided', 'greater' or 'less'; got {alternative!r}.")
-    return _plain(np.minimum(1.0, 2.0 * np.minimum(at_most, at_least)))
 
 
 def _rank_error(n_methods: int, n_datasets: int) -> float:

@@ -70,7 +70,9 @@ class Store(AbstractContextManager["Store"]):
                 self._require_own()
                 if not read_only:
                     self._prepare(timeout)
-                self._require_sound()
+                (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+                if verdict != "ok":
+                    raise StoreError(f"{self.path} is damaged ({verdict}).{_RESCUE}")
             except BaseException:
                 self._connection.close()
                 raise
@@ -193,11 +195,6 @@ class Store(AbstractContextManager["Store"]):
                     raise
                 time.sleep(0.01)
 
-    def _require_sound(self) -> None:
-        (verdict,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise StoreError(f"{self.path} is damaged ({verdict}).{_RESCUE}")
-
     def _pragma(self, name: str) -> int:
         return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
 
@@ -207,7 +204,11 @@ class Store(AbstractContextManager["Store"]):
         try:
             yield
         except sqlite3.Error as error:
-            raise _explanation(self.path, error) from error
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in _OF_SYSTEM:
+                number, words = _OF_SYSTEM[code]
+                raise OSError(number, words.format(error=error), str(self.path)) from error
+            raise StoreError(_OF_STORE.get(code, "{path}: {error}").format(path=self.path, error=error)) from error
         except UnicodeDecodeError as error:  # the message of SQLite quotes damaged bytes
             raise StoreError(f"{self.path} is damaged ({error}).{_RESCUE}") from error
 
@@ -226,14 +227,6 @@ _OF_STORE = {
     sqlite3.SQLITE_NOTADB: "{path} is not a store of discrim.",
     sqlite3.SQLITE_CORRUPT: "{path} is damaged ({error})." + _RESCUE,
 }
-
-
-def _explanation(path: Path, error: sqlite3.Error) -> Exception:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in _OF_SYSTEM:
-        number, words = _OF_SYSTEM[code]
-        return OSError(number, words.format(error=error), str(path))
-    return StoreError(_OF_STORE.get(code, "{path}: {error}").format(path=path, error=error))
 
 
 def _require_sqlite_or_new(path: Path, read_only: bool) -> None:

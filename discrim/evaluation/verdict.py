@@ -233,7 +233,7 @@ class PipelineChoice:
         if scores.shape[1] < 2:
             return int(members[best])
         gaps = (scores[members[best]] - scores[members]).T
-        test = corrected_t_test(gaps, self.table.ratio, alternative="greater")
+        test = corrected_t_test(gaps, self.table.ratio, one_sided=True)
         allowed = corrected_t_test(scores[members[best]], self.table.ratio).standard_error
         # An equal gap in every split has no variance to test: then its size alone decides.
         shown = (np.asarray(test.p_value) < LEVEL) & (np.asarray(test.standard_error) > 0)
@@ -406,7 +406,7 @@ def _finding(
     if not beats_majority and len(majority) > 1 and len(majority) == choice.table.n_splits and choice.table.ratio <= 1:
         for at in (chosen, *(choice.best_of(some) for some in (choice.reductions, choice.partners) if some)):
             gaps = choice.table.values[at] - majority
-            test = corrected_t_test(gaps, choice.table.ratio, alternative="greater")
+            test = corrected_t_test(gaps, choice.table.ratio, one_sided=True)
             tried = len(choice.partners) if at in choice.partners else choice.n_methods
             if test.p_value * max(1, tried) < LEVEL:
                 break

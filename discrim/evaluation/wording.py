@@ -200,11 +200,11 @@ def in_p(p_value: float) -> str:
 # ---------------------------------------------------------------------- the table
 
 
-def printed(found: Comparison, *, everything: bool = False) -> str:
+def printed(found: Comparison) -> str:
     """Return the answer, the table and the notes as plain text of at most 80 columns."""
     parts = [*map(wrapped, answer_parts(found)), ""]
     if found.lines:
-        parts += [heading(found), *table_lines(found, everything), wrapped(explanation(found, everything))]
+        parts += [heading(found), *table_lines(found), wrapped(explanation(found))]
     return "\n".join([*parts, *map(wrapped, doubts(found))])
 
 

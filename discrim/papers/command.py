@@ -67,7 +67,9 @@ def reproduce(
         raise ValueError("--html must be used without --claims and --valid. Leave out one or the other.")
     require_place(html)
     require_apart({"the study": own, "the store": store}, {"--html": html})
-    requested = _read_requested(paper, own).part(table, dataset, figure)
+    if (paper is None) == (own is None):
+        raise ValueError(f"Exactly one of PAPER ({', '.join(study_names())}) and --study must be given.")
+    requested = (study(str(paper)) if own is None else read_study(own)).part(table, dataset, figure)
     absent = {one.dataset: why for one in requested.tables if (why := requested.absent(one.dataset))}
     chosen = _available_part(requested, absent)
     with opened_store(store) as kept, progress_bar(f"reproducing {chosen.name}") as progress:
@@ -88,12 +90,6 @@ def reproduce(
         say(f"{plural(failed, 'trial')} failed and {are(failed)} missing from these means.")
     if failed or missing:
         raise typer.Exit(SOME_FAILED)
-
-
-def _read_requested(paper: str | None, own: Path | None) -> Study:
-    if (paper is None) == (own is None):
-        raise ValueError(f"Exactly one of PAPER ({', '.join(study_names())}) and --study must be given.")
-    return read_study(own) if own is not None else study(str(paper))
 
 
 def _available_part(wanted: Study, absent: dict[str, str]) -> Study:

@@ -250,7 +250,7 @@ def reproduction_page(study: Study, outcomes: Sequence[Outcome], command: str, a
     charts["agreement"] = figure_json({(): agreement} if agreement else {}, words)
     return framed(
         "reproduction.html",
-        {"blocks": [{"figures": charts}], "ranks": {}, "words": words.all},
+        {"blocks": [{"figures": charts}], "ranks": {}, "words": list(words)},
         package="discrim.papers",
         study=study,
         parts=parts,

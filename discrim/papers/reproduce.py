@@ -266,7 +266,9 @@ def judged(
     claims: list[Claim] = []
     if study.valid is None:
         raise ValueError(f"The study must have [valid] conventions to test its claims; {study.name} has none.")
-    for table in claiming(study).tables:
+    for table in study.tables:
+        if not any(cell.method in study.claims and not measure_of(cell).paired for cell in table.cells):
+            continue  # it scores no method that is claimed to be better
         # valid conventions prepare nothing before the split and standardise columns inside it
         names, prepare, scale = (table.names, table.prepare, "none") if as_printed else (study.valid, "", "standard")
         rows = study.rows_of(replace(table, prepare=prepare))
@@ -284,15 +286,6 @@ def _results_by_grid(
     if as_stored:
         return store.rows_of
     return partial(run, store=store, jobs=jobs, progress=progress)
-
-
-def claiming(study: Study) -> Study:
-    """Return the study reduced to the tables that score a method claimed to be better."""
-
-    def makes_claims(table: PrintedTable) -> bool:
-        return any(cell.method in study.claims and not measure_of(cell).paired for cell in table.cells)
-
-    return replace(study, tables=tuple(filter(makes_claims, study.tables)))
 
 
 def _claims(

@@ -96,11 +96,11 @@ class Chart:
         return (mark for mark in self.marks if mark.part == part)
 
 
-def seen_from(chart: Chart, azimuth: float = 35.0, elevation: float = 20.0) -> Chart:
-    """Return the projection of a chart in three dimensions, seen from these angles in degrees."""
+def seen_from_a_side(chart: Chart) -> Chart:
+    """Return the projection of a chart in three dimensions, seen from 35° aside and 20° above."""
     if not chart.turns:
         return chart
-    (sa, ca), (se, ce) = ((np.sin(angle), np.cos(angle)) for angle in np.radians([azimuth, elevation]))
+    (sa, ca), (se, ce) = ((np.sin(angle), np.cos(angle)) for angle in np.radians([35.0, 20.0]))
     flat = []
     for mark in chart.marks:
         x, y, z = (np.asarray(places, dtype=np.float64) for places in (mark.x, mark.y, mark.z))
@@ -170,18 +170,11 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-class Words:
-    """Table of repeated texts: each is kept once and replaced by its number."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+class Words(dict[str, int]):
+    """Numbers of repeated texts, each of which is kept once."""
 
     def number(self, text: str) -> int:
-        return self._numbers.setdefault(text[:NAME], len(self._numbers))
-
-    @property
-    def all(self) -> list[str]:
-        return list(self._numbers)
+        return self.setdefault(text[:NAME], len(self))
 
 
 def chart_json(chart: Chart, words: Words) -> dict[str, Any]:

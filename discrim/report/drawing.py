@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from discrim.docstrings import fill
-from discrim.report.chart import Axis, Chart, Mark, seen_from
+from discrim.report.chart import Axis, Chart, Mark, seen_from_a_side
 from discrim.tables.formats import MissingExtraError
 
 # The first are Okabe and Ito's colours, a little deeper on white; the same as in the HTML report
@@ -140,7 +140,7 @@ class Display:
 
 def draw(chart: Chart, ax: Any, styles: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Draw a chart and return the artists by part and name; `styles` are for the marks of a part."""
-    chart = seen_from(chart)
+    chart = seen_from_a_side(chart)
     artists: dict[str, dict[str, Any]] = {}
     for mark in chart.marks:
         style = styles.get(mark.part, {})

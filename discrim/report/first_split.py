@@ -157,7 +157,7 @@ def looks_of(results: Comparison, n_datasets: int = 1) -> Looks:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the trials have noted those that matter
                 method, kept = named(name, results.methods, "method"), dict(results.models.get(name, {}))
-                models = Models(method, data, max(line.curve) if line else 2, kept if line else {})
+                models = Models(method, data, max(line.curve) if line else 2, kept)
                 if line:
                     found.methods.append(_method_view(line, models, table.feature_names, 2 * points))
                 maps.append(_map(name, models, points, most=3 if line else 2))

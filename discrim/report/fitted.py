@@ -91,11 +91,6 @@ def loadings_of(estimator: Any) -> Array | None:
     return rows if columns is None else columns.T
 
 
-def shares_of(estimator: Any) -> Array | None:
-    """Return the share of each component in the criterion of the method."""
-    return fitted_array(estimator, "explained_variance_ratio_")
-
-
 def maximised_by(estimator: Any) -> str:
     """Return what the shares are of, in a word or two."""
     if name_of(estimator) in {"PCA", "IncrementalPCA", "TruncatedSVD"}:
@@ -136,10 +131,10 @@ def class_codes(*labels: ArrayLike) -> tuple[tuple[str, ...], tuple[Codes, ...]]
     return tuple(names[at] for at in order), tuple(np.split(np.argsort(order)[codes.ravel()], ends))
 
 
-def sampled(codes: Codes, most: int, seed: int = 0) -> Codes:
+def sampled(codes: Codes, most: int) -> Codes:
     """Return at most `most` ascending row numbers, each class in proportion; the draw is deterministic."""
     if len(codes) <= most:
         return np.arange(len(codes))
-    shuffled = np.random.default_rng(seed).permutation(len(codes))
+    shuffled = np.random.default_rng(0).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
     return np.sort(by_class[np.linspace(0, len(codes) - 1, most).astype(np.intp)])

@@ -24,8 +24,7 @@ from sklearn.pipeline import Pipeline
 
 from discrim.engines.table_files import is_large
 from discrim.evaluation.comparison import Comparison
-from discrim.evaluation.methods import METHODS
-from discrim.evaluation.pipelines import Recommendation, build_pipeline
+from discrim.evaluation.methods import METHODS, Recommendation, build_pipeline
 from discrim.evaluation.resampling import PermutationTest
 from discrim.evaluation.summary import METRICS, Line
 from discrim.evaluation.trial import numbers_of_folds
@@ -50,6 +49,23 @@ from discrim.tables.facts import TableFacts
 from discrim.tables.formats import MissingExtraError
 from discrim.tables.writing import whole_file
 
+MOST_CLASSES = 24  # that are drawn by name
+COLUMNS = 24  # of the histogram of permuted scores
+MOST_NUMBERS = 60_000  # of all methods' features by components, for the search
+MOST_FEATURES = 20_000
+MOST_CURVES = 8  # that are shown from the start
+ARROWS = 8
+MARKS = {"better": BETTER, "worse": WORSE}
+FILTERS: dict[str, Callable[..., Any]] = {
+    "components": in_components,
+    "shortened": shortened,
+    "hundred": hundred,
+    "share": lambda share: "–" if share is None else percent(share),
+    "p": lambda p_value: in_p(p_value).replace(" ", "\u00a0"),  # spaces that do not break
+    "points": signed,
+    "naturally": lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0])),
+}
+FIGURES = ("curves", "map", "features", "circle", "margins", "spectrum", "permutations")
 MODEL = "model.discrim"
 
 
@@ -105,7 +121,7 @@ def python_code(best: Recommendation, origin: Origin | None = None) -> str:
         ours = module.startswith("discrim.estimators")
         place = "discrim" if ours else module if "discrim." in module else ".".join(module.split(".")[:2])
         imports.add(f"from {place} import {type(step).__name__}")
-    pipeline, lines, last = f"make_pipeline({', '.join(map(_written, steps))})", [], []
+    pipeline, lines, last = f"make_pipeline({', '.join(' '.join(repr(step).split()) for step in steps)})", [], []
     if origin.table is not None:
         imports.add("from discrim.tables.read import read_features, read_table")
         lines = [f"table = read_table({_arguments(origin.data, origin.table)})", "X, y = table.X, table.y"]
@@ -126,30 +142,6 @@ def _arguments(path: str, named: Mapping[str, Any], *others: str) -> str:
 def _flat(model: Any) -> list[Any]:
     """Return the steps of a pipeline, and of pipelines in it."""
     return [one for _, step in model.steps for one in _flat(step)] if isinstance(model, Pipeline) else [model]
-
-
-def _written(estimator: Any) -> str:
-    """Return the estimator as code, on one line, with the parameters that are not its defaults."""
-    return " ".join(repr(estimator).split())
-
-
-MOST_CLASSES = 24  # that are drawn by name
-COLUMNS = 24  # of the histogram of permuted scores
-MOST_NUMBERS = 60_000  # of all methods' features by components, for the search
-MOST_FEATURES = 20_000
-MOST_CURVES = 8  # that are shown from the start
-ARROWS = 8
-MARKS = {"better": BETTER, "worse": WORSE}
-FILTERS: dict[str, Callable[..., Any]] = {
-    "components": in_components,
-    "shortened": shortened,
-    "hundred": hundred,
-    "share": lambda share: "–" if share is None else percent(share),
-    "p": lambda p_value: in_p(p_value).replace(" ", "\u00a0"),  # spaces that do not break
-    "points": signed,
-    "naturally": lambda pairs: sorted(pairs, key=lambda pair: natural(pair[0])),
-}
-FIGURES = ("curves", "map", "features", "circle", "margins", "spectrum", "permutations")
 
 
 def write_report(
@@ -198,7 +190,7 @@ def page(results: Sequence[Comparison], origin: Origin) -> str:
     drawn_ranks = figure_json({(at,): one.chart() for at, one in enumerate(overall.values())}, words)
     return framed(
         "report.html",
-        {"blocks": charts, "ranks": drawn_ranks, "words": words.all},
+        {"blocks": charts, "ranks": drawn_ranks, "words": list(words)},
         title=results[0].label if len(results) == 1 else f"{len(by_data)} data sets",
         n_datasets=len(by_data),
         decides={name: METRICS[one] for name, one in metric.items()},

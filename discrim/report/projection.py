@@ -18,6 +18,7 @@ from discrim.report.fitted import (
     Codes,
     class_codes,
     component_names,
+    fitted_array,
     for_plotting,
     maximised_by,
     name_of,
@@ -25,7 +26,6 @@ from discrim.report.fitted import (
     reducer_of,
     sampled,
     scores_of,
-    shares_of,
     training_scores_of,
 )
 
@@ -126,15 +126,15 @@ class ProjectedRows:
         drawn = sampled(codes, most_points)
         return cls(scores[drawn], codes[drawn], drawn, len(codes), means, covariances)
 
-    def ellipse(self, number: int, first: int, second: int, coverage: float = 0.95, n_points: int = 61) -> Array:
-        """Return the outline {z : (z−m)ᵀ S⁻¹ (z−m) = −2 ln(1−coverage)} of a class on two components (n_points×2).
+    def ellipse(self, number: int, first: int, second: int) -> Array:
+        """Return the outline {z : (z−m)ᵀ S⁻¹ (z−m) = −2 ln 0.05} of a class on two components, as 37 points.
 
-        A normal class has the share `coverage` of its rows within. Flat or a point where the class has no width.
+        A normal class has 95 % of its rows within. Flat or a point where the class has no width.
         """
         axes = [first, second]
         values, vectors = eigh(self.covariances[number][np.ix_(axes, axes)])
-        radii = np.sqrt(-2 * np.log(1 - coverage) * np.maximum(values, 0.0))
-        angle = np.linspace(0, 2 * np.pi, n_points)
+        radii = np.sqrt(-2 * np.log(1 - 0.95) * np.maximum(values, 0.0))
+        angle = np.linspace(0, 2 * np.pi, 37)
         circle = np.column_stack([np.cos(angle), np.sin(angle)])
         return np.asarray(self.means[number][axes] + (circle * radii) @ vectors.T)
 
@@ -220,7 +220,8 @@ class ProjectionValues:
         """
         k = len(self.component_names)
         chosen = tuple(number_of(at, k, "Component") for at in components) if k > 1 else (0,)
-        large = _largest(self, most_classes)
+        counts = np.bincount(self.train.codes, minlength=len(self.classes))
+        large = sorted(np.argsort(-counts, kind="stable")[:most_classes].tolist())  # classes that are drawn by name
         rest = sorted(set(range(len(self.classes))) - set(large))
         groups = [[number] for number in large] + ([rest] if rest else [])
         placed = self.placed if len(chosen) == 2 else None
@@ -260,17 +261,11 @@ class ProjectionValues:
 
 
 def _labels(estimator: Any, names: tuple[str, ...]) -> tuple[str, ...]:
-    shares = shares_of(estimator)
+    shares = fitted_array(estimator, "explained_variance_ratio_")
     if shares is None or len(shares) < len(names):
         return names
     texts = [f", {100 * share:.0f} % of the {maximised_by(estimator)}" for share in shares[: len(names)]]
     return tuple(name if FILLED in name else name + share for name, share in zip(names, texts, strict=True))
-
-
-def _largest(values: ProjectionValues, most: int | None) -> list[int]:
-    """Return the numbers of the classes that are drawn by name: all, or those with most training rows."""
-    counts = np.bincount(values.train.codes, minlength=len(values.classes))
-    return sorted(np.argsort(-counts, kind="stable")[:most].tolist())
 
 
 def _points(
@@ -306,7 +301,7 @@ def _points(
 
 
 def _outline(values: ProjectionValues, number: int, chosen: tuple[int, ...]) -> Mark:
-    x, y = values.train.ellipse(number, chosen[0], chosen[1], n_points=37).T
+    x, y = values.train.ellipse(number, chosen[0], chosen[1]).T
     return Mark("line", "outlines", x, y, name=values.classes[number], colour=number, size=1.3, opacity=0.6)
 
 

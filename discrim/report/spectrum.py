@@ -22,7 +22,6 @@ from discrim.report.fitted import (
     maximised_by,
     name_of,
     scores_of,
-    shares_of,
 )
 
 MOST_COMPONENTS = 50
@@ -76,7 +75,8 @@ class SpectrumValues:
         between = shares @ means**2
         scores = np.divide(between, variances, out=np.zeros(k), where=variances > 0).clip(0.0, 1.0)
         errors = apparent_errors(members.T @ decorrelated(centred) / counts[:, None], shares)
-        eigenvalues, ratios = fitted_array(estimator, "eigenvalues_", "explained_variance_"), shares_of(estimator)
+        eigenvalues = fitted_array(estimator, "eigenvalues_", "explained_variance_")
+        ratios = fitted_array(estimator, "explained_variance_ratio_")
         return cls(
             name_of(estimator),
             None if eigenvalues is None else eigenvalues[:k],

@@ -509,7 +509,6 @@ def test_no_two_classes_look_alike_and_neighbours_differ_in_both():
 
 
 def test_a_classifiers_view_of_a_class_that_was_not_fitted():
-    pytest.importorskip("matplotlib")
     rng = np.random.default_rng(0)
     codes = np.arange(200) % 5
     X, y = rng.standard_normal((200, 5)) + 3 * np.eye(5)[codes], np.array(list("bcdea"))[codes]

@@ -14,8 +14,7 @@ from sklearn import decomposition
 from discrim import FisherLDA
 from discrim.evaluation.compare import compare
 from discrim.evaluation.comparison import Comparison, comparisons_in
-from discrim.evaluation.methods import METHODS
-from discrim.evaluation.pipelines import Recommendation
+from discrim.evaluation.methods import METHODS, Recommendation
 from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.results import trial_key
 from discrim.evaluation.store import Store
