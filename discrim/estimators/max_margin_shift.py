@@ -38,11 +38,7 @@ from discrim.tables.check_parameters import (
     whole,
 )
 from discrim.tables.rows import LabelledRows
-from discrim.tables.validation import (
-    checked_table,
-    partly_labelled_rows,
-    require_finite,
-)
+from discrim.tables.validation import checked_table, partly_labelled_rows, require_finite
 from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]

@@ -249,7 +249,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
             warn(
                 f"{len(lost)} feature(s) are dropped because they are constant in the reference class, although they "
                 f"vary in the other class and may be the best ones: {named}. Pass constant_features='scale' to keep "
-                "them.",
+                "them."
             )
         if any(p.n_iter >= self.max_iter for p in pairs):
             warn(
