@@ -288,7 +288,7 @@ def rule_scores(
     rules: Sequence[RidgeRules], test: LabelledRows, features: Callable[[Any], list[Array]], parts: Iterable[slice]
 ) -> list[HeldOutScores]:
     """Return the scores of held-out rows by each of the rules, whose features of some rows `features` computes."""
-    blocks = [map(RidgeRules.scores, rules, features(test.X[part])) for part in parts]
+    blocks = [list(map(RidgeRules.scores, rules, features(test.X[part]))) for part in parts]
     return [HeldOutScores.of(test, np.concatenate(scores, axis=2)) for scores in zip(*blocks, strict=True)]
 
 
