@@ -7,9 +7,13 @@ Modules are given as text, so nothing is imported before its first use.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
 from typing import Any, NamedTuple
 
 
@@ -451,6 +455,10 @@ ENTRIES = (
     Entry("trusted_types", "discrim.model_file", "types for skops and MLflow to trust"),
 )
 
+PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
+OUR_METHODS: tuple[Method, ...] = tuple(method for entry in ENTRIES for method in entry.methods)
+
+
 # modules of an earlier layout that pickled models name, and where their classes are now
 MOVED = {
     "discrim.core.kernel_rule": "discrim.core.kernel_choice",
@@ -461,8 +469,19 @@ MOVED = {
     "discrim.estimators.svc": "discrim.estimators.classifiers",
 }
 
-PUBLIC: dict[str, Entry] = {entry.name: entry for entry in ENTRIES}
-OUR_METHODS: tuple[Method, ...] = tuple(method for entry in ENTRIES for method in entry.methods)
+
+class _MovedModules(MetaPathFinder, Loader):
+    """Finder of modules under names of an earlier layout, by which pickled models know the classes in them."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        return spec_from_loader(name, self) if name in MOVED else None
+
+    def exec_module(self, module: Any) -> None:
+        found = vars(import_module(MOVED[module.__name__]))
+        vars(module).update({name: value for name, value in found.items() if not name.startswith("__")})
+
+
+sys.meta_path.append(_MovedModules())
 
 
 def render_stub() -> str:

@@ -258,9 +258,7 @@ def choose_forest(
         f"{best.why}; the best other rule ({rival.candidate.label}) has {100 * rival.accuracy:.1f} % and a log loss "
         f"of {rival.log_loss:.3f}"
     )
-    n_classes = folds.points.n_classes
-    trees = ClassifierRule(forest, np.arange(n_classes), n_classes, grove.total_weight, grove.centre, grove.exponent)
-    best = replace(best, tried=tried, why=why)
+    trees, best = grove.rule(forest), replace(best, tried=tried, why=why)
     if best.candidate == both.candidate:
         return best, MeanRule((fit_rival(), trees), (rival.temperature, alone.temperature), grove.total_weight)
     return best, trees
@@ -317,6 +315,11 @@ class _Grove:
         del plain.oob_decision_function_, plain.oob_score_
         return plain, seen
 
+    def rule(self, forest: RandomForestClassifier) -> ClassifierRule:
+        """Return the rule of a forest."""
+        n_classes = self.rows.n_classes
+        return ClassifierRule(forest, forest.classes_, n_classes, self.total_weight, self.centre, self.exponent)
+
     def held_out_scores(self, folds: Folds, priorities: Indices) -> Array:
         """Return the scores of the held-out rows, fold by fold."""
         parts = []
@@ -324,9 +327,7 @@ class _Grove:
             rows, _ = _merged(folds.points.select(training), priorities[training])
             forest = RandomForestClassifier(FOLD_TREES, random_state=self.seed, n_jobs=1)
             forest.fit(rescaled(rows.X, self.centre, self.exponent), rows.codes, sample_weight=rows.weights)
-            known, n_classes = forest.classes_, rows.n_classes
-            rule = ClassifierRule(forest, known, n_classes, self.total_weight, self.centre, self.exponent)
-            parts.append(rule.scores(folds.points.select(test).X))
+            parts.append(self.rule(forest).scores(folds.points.select(test).X))
         return np.concatenate(parts)
 
 

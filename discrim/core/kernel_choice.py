@@ -288,7 +288,7 @@ def rule_scores(
     rules: Sequence[RidgeRules], test: LabelledRows, features: Callable[[Any], list[Array]], parts: Iterable[slice]
 ) -> list[HeldOutScores]:
     """Return the scores of held-out rows by each of the rules, whose features of some rows `features` computes."""
-    blocks = [map(RidgeRules.scores, rules, features(test.X[part])) for part in parts]
+    blocks = [list(map(RidgeRules.scores, rules, features(test.X[part]))) for part in parts]
     return [HeldOutScores.of(test, np.concatenate(scores, axis=2)) for scores in zip(*blocks, strict=True)]
 
 
@@ -334,18 +334,13 @@ def held_out_scores(
         if number + 1 >= FOLDS_BEFORE_DROPPING:
             known = {one: parts for one, parts in {**rivals, **found}.items() if len(parts) > number}
             upto = {one: HeldOutScores.joined(parts[: number + 1]) for one, parts in known.items()}
-            in_reach = _in_reach(upto, folds.splits.repeats, 0.0 if rivals else HOPELESS)
-            running = [one for one in running if one in in_reach]
+            best = max(float(scores.accuracies.max()) for scores in upto.values())
+            weight = next(iter(upto.values())).total_weight / folds.splits.repeats
+            # shrunk towards ½, because no error in two folds does not mean that there are none
+            error = standard_error((best * weight + 1) / (weight + 2), weight)
+            least = best - (0.0 if rivals else HOPELESS) * error - 1e-12
+            running = [one for one in running if upto[one].accuracies.max() >= least]
     return found
-
-
-def _in_reach(found: dict[Candidate, HeldOutScores], repeats: float, n_errors: float) -> list[Candidate]:
-    best = max(float(scores.accuracies.max()) for scores in found.values())
-    weight = next(iter(found.values())).total_weight / repeats
-    # shrunk towards ½, because no error in two folds does not mean that there are none
-    likely = (best * weight + 1) / (weight + 2)
-    least = best - n_errors * standard_error(likely, weight) - 1e-12
-    return [one for one, scores in found.items() if scores.accuracies.max() >= least]
 
 
 # ---------------------------------------------------------------------- the choice

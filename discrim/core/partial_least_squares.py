@@ -77,7 +77,9 @@ class LeastSquaresComponents:
         return self.variances * np.einsum("kc,kc->k", self.label_loadings, self.label_loadings)
 
     def extended(self, keep: int | None = None) -> LeastSquaresComponents:
-        """Return the components with one more, which has at most `keep` nonzero weights (None: all)."""
+        """Return the components with one more, if any is left; it has at most `keep` nonzero weights (None: all)."""
+        if self.is_exhausted:
+            return self
         weight = leading_weight(self.left, keep, DEFLATED * float(np.abs(self.whole).max()))
         rotation = weight.copy()
         for _ in range(2):  # the second time removes the rounding of the first
@@ -165,8 +167,6 @@ class Fold:
 
     def extended(self, keep: int | None = None) -> Fold:
         """Return the fold with one more component, if there is one."""
-        if self.found.is_exhausted:
-            return self
         return replace(self, found=self.found.extended(keep))
 
     def accuracy(self) -> float:
@@ -245,7 +245,7 @@ def kept_features(
     """Return the components of the whole table, with the numbers of features given or chosen by held-out rows."""
     accuracies: list[Array] = []
     keep: list[int] = []
-    while len(whole.weights) < wanted and not whole.is_exhausted:
+    while len(keep) < wanted and not whole.is_exhausted:
         if given is None:
             tried = np.array([[fold.extended(int(count)).accuracy() for count in counts] for fold in folds])
             count = int(counts[fewest_within_one_error(tried)])

@@ -60,11 +60,7 @@ from discrim.estimators.fitting import (
 )
 from discrim.tables.check_parameters import check_parameters
 from discrim.tables.rows import LabelledRows
-from discrim.tables.validation import (
-    labelled_rows,
-    names_of,
-    require_finite,
-)
+from discrim.tables.validation import labelled_rows, names_of, require_finite
 from discrim.threads import on_one_blas_thread
 from discrim.warn_once import warn
 
@@ -190,7 +186,7 @@ class MapOfStatistics(BaseEstimator):
         if k > most:
             warn(
                 f"n_components={k} exceeds the {most} dimension(s) of a map of {most + 1} classes; {most} are kept. "
-                f"Pass n_components ≤ {most}, or None for all.",
+                f"Pass n_components ≤ {most}, or None for all."
             )
         return class_places(self.confusions_, k, self._seed_of_places)
 
@@ -320,11 +316,7 @@ class MapOfStatistics(BaseEstimator):
 
     @on_one_blas_thread
     def partial_fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        classes: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Add rows; the map is computed on first use.
 

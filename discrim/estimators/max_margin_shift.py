@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from discrim.core.svm.shift import Shift, corrupted_rows, iterated_shift, margin_shift
+from discrim.core.svm.shift import corrupted_rows, iterated_shift, margin_shift
 from discrim.docstrings import public_estimator
 from discrim.estimators.classifiers import SVM
 from discrim.estimators.fitting import numpy_as_the_caller_has_it, unchanged_if_it_fails
@@ -21,7 +21,6 @@ from discrim.estimators.shift_search import (
     best_shift,
     embedded,
     fitted_embedding,
-    has_closed_form,
     held_out_accuracies,
     input_tags,
     require_embedding,
@@ -38,11 +37,7 @@ from discrim.tables.check_parameters import (
     whole,
 )
 from discrim.tables.rows import LabelledRows
-from discrim.tables.validation import (
-    checked_table,
-    partly_labelled_rows,
-    require_finite,
-)
+from discrim.tables.validation import checked_table, partly_labelled_rows, require_finite
 from discrim.threads import on_one_blas_thread
 
 Array = NDArray[np.float64]
@@ -197,24 +192,9 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         found = margin_shift(rows, len(classes), **svm)
         shift = float(wanted) if self.sigma2 is None else self.sigma2 * found.strength
         sigma2 = found.sigma2(shift)
-        found, training = self._training_rows(rows, len(classes), found, sigma2, extractor)
-        formed = training is not rows
-        self.extractor_ = next(trained_extractors(extractor, training, classes, found, [0.0 if formed else shift]))
-        self._n_features_out = _features(self.extractor_, rows.X[:1]).shape[1]
-        self.classes_ = classes
-        self.shift_, self.sigma2_ = shift, sigma2
-        self.class_coef_, self.duality_gap_, self.n_iter_ = found.class_coef, found.gap, found.n_iter
-        self.dual_coef_ = rows.for_all(found.duals)
-        return self
-
-    def _training_rows(
-        self, rows: LabelledRows, n_classes: int, found: Shift, sigma2: float, extractor: Any
-    ) -> tuple[Shift, LabelledRows]:
-        """Return the rows to train on: shifted in rounds, or copies with noise; `rows` if they need not be formed."""
-        training = rows
+        training = rows  # which are shifted in rounds, or copied with noise, if they must be formed
         if self.n_rounds > 1:
-            svm = self._svm_parameters()
-            found, shifted = iterated_shift(rows, n_classes, found, sigma2, int(self.n_rounds), **svm)
+            found, shifted = iterated_shift(rows, len(classes), found, sigma2, int(self.n_rounds), **svm)
             training = rows.moved(shifted)
         if self.copies is not None:
             if not has_fit_parameter(extractor, "sample_weight"):
@@ -223,8 +203,15 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                     "Pass discrim.PCA, KMeans or copies=None."
                 )
             rng = check_random_state(0 if self.random_state is None else self.random_state)
-            training = corrupted_rows(rows, n_classes, found, sigma2, float(self.C), int(self.copies), rng)
-        return found, training
+            training = corrupted_rows(rows, len(classes), found, sigma2, float(self.C), int(self.copies), rng)
+        formed = training is not rows
+        self.extractor_ = next(trained_extractors(extractor, training, classes, found, [0.0 if formed else shift]))
+        self._n_features_out = _features(self.extractor_, rows.X[:1]).shape[1]
+        self.classes_ = classes
+        self.shift_, self.sigma2_ = shift, sigma2
+        self.class_coef_, self.duality_gap_, self.n_iter_ = found.class_coef, found.gap, found.n_iter
+        self.dual_coef_ = rows.for_all(found.duals)
+        return self
 
     def _extractor(self) -> Any:
         return PCA() if self.extractor is None else self.extractor
@@ -286,7 +273,7 @@ class MaxMarginShift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.positive_only = plain and input_tags(self._extractor()).positive_only
         tags.target_tags.required = True
-        if plain and has_closed_form(self._extractor()):
+        if plain and type(self._extractor()) is PCA:
             tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -104,7 +104,7 @@ class Standard:
             warn(
                 f"All features are constant in class {pair.labels.tolist()[int(pair.positive[of_class][0])]!r}, the "
                 "reference class, so they are scaled by their deviation over both classes. Pass more distinct rows of "
-                "that class, or reference_class=None.",
+                "that class, or reference_class=None."
             )
         if all_constant or constant_features == "scale":
             scale[constant] = overall
@@ -222,12 +222,7 @@ def initial_hyperplane(pair: Pair, model: Any) -> Hyperplane:
 def linear_svm(rows: Floats, positive: Mask, costs: Floats, model: Any) -> tuple[Hyperplane, int]:
     """Minimise ½‖b‖² + C Σ_i cost_i max(0, 1 − y_i(bᵀu_i − c̃)), without a penalty on the intercept −c̃."""
     wide = rows.shape[1] > rows.shape[0]  # then the n×n Gram matrix suffices: one matrix product
-    svm = SVC(
-        C=model.C,
-        kernel="precomputed" if wide else "linear",
-        tol=model.tol,
-        max_iter=model.max_iter,
-    )
+    svm = SVC(C=model.C, kernel="precomputed" if wide else "linear", tol=model.tol, max_iter=model.max_iter)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # n_iter shows it, and the fit warns once
         svm.fit(rows @ rows.T if wide else rows, positive, sample_weight=costs)
@@ -291,7 +286,7 @@ def _inner_folds(pair: Pair, n_folds: int) -> Iterator[tuple[Indices, Indices]]:
         label, first = pair.labels.tolist()[different.argmin()], next(iter(MERGED_SET))
         warn(
             f"rule='best' needs 3 distinct rows of each class for cross-validation; class {label!r} has "
-            f"{different.min()}. The rule {first!r} is used instead. Pass more rows to choose a rule.",
+            f"{different.min()}. The rule {first!r} is used instead. Pass more rows to choose a rule."
         )
         return iter(())
     folds = StratifiedKFold(min(n_folds, int(different.min())), shuffle=True, random_state=0)

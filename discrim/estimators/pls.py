@@ -98,9 +98,7 @@ class PLSReducer(CentroidClassifier, Reducer):
             r2x_=(found.variances * (found.loadings**2).sum(axis=1))[:k] / float(ratio.variances.sum()),
             r2y_=values[:k] / found.label_variance,
             _rule=CentroidRule(
-                moments.scaled(rotations / unit),
-                found.centroids()[:, :k] / unit,
-                np.zeros(len(ratio.shares)),
+                moments.scaled(rotations / unit), found.centroids()[:, :k] / unit, np.zeros(len(ratio.shares))
             ),
         )
 

@@ -17,23 +17,14 @@ from discrim.core.classifier_rule import column_effects, odds_weights
 from discrim.core.cross_validation import calibrated
 from discrim.core.explanation import Explanation, two_classes
 from discrim.core.kernel_choice import ChosenKernel
-from discrim.core.posterior_rule import (
-    SHARPNESS,
-)
+from discrim.core.posterior_rule import SHARPNESS
 from discrim.docstrings import public_estimator
 from discrim.engines.dask_tables import accept_dask, is_dask
 from discrim.engines.table_files import is_path
 from discrim.estimators.fitting import fitted_attribute, solved, unchanged_on_failure
 from discrim.estimators.map_statistics import SHARPNESS_RULES, AbsentAttribute, MapOfStatistics
 from discrim.estimators.parts import fit_collection
-from discrim.tables.check_parameters import (
-    POSITIVE,
-    Constraints,
-    Possible,
-    check_parameters,
-    named,
-    whole,
-)
+from discrim.tables.check_parameters import POSITIVE, Constraints, Possible, check_parameters, named, whole
 from discrim.tables.validation import (
     checked_table,
     labelled_rows,

@@ -175,7 +175,13 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
         self.classes_ = data.classes
         check_parameters(self)
         class_factors(self.class_weight, self.classes_, np.ones(len(self.classes_)))
-        _require_classifier(self.estimator)
+        if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "fit")):
+            is_class = isinstance(self.estimator, type)
+            given = f"the class {self.estimator.__name__}" if is_class else repr(self.estimator)
+            raise TypeError(
+                f"estimator must be a linear classifier with coef_ and intercept_ after fitting; got {given}. Pass an "
+                "instance such as LinearSVC() or LogisticRegression(), or None for Fisher's discriminant."
+            )
         rule = _checked_rule(self.rule, self.n_features_in_)
         rows, codes, weights, counts = _different_rows(data.X, data.codes, data.weights)
         self.refinements_ = []
@@ -249,7 +255,7 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
             warn(
                 f"{len(lost)} feature(s) are dropped because they are constant in the reference class, although they "
                 f"vary in the other class and may be the best ones: {named}. Pass constant_features='scale' to keep "
-                "them.",
+                "them."
             )
         if any(p.n_iter >= self.max_iter for p in pairs):
             warn(
@@ -314,12 +320,3 @@ def _groups(rule: Any) -> list[list[int]]:
         return [[int(feature) for feature in group] for group in listed]
     names = ", ".join(repr(name) for name in (*RULES, "best"))
     raise ValueError(f"rule must be {names}, or groups of column numbers such as [[0], [1, 2]]; got {rule!r}.")
-
-
-def _require_classifier(estimator: Any) -> None:
-    if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "fit")):
-        given = f"the class {estimator.__name__}" if isinstance(estimator, type) else repr(estimator)
-        raise TypeError(
-            f"estimator must be a linear classifier with coef_ and intercept_ after fitting; got {given}. Pass an "
-            "instance such as LinearSVC() or LogisticRegression(), or None for Fisher's discriminant."
-        )

@@ -39,7 +39,7 @@ def trained_extractors(
     extractor: Any, rows: LabelledRows, classes: NDArray[Any], found: Shift, shifts: Sequence[float]
 ) -> Iterator[Any]:
     """Yield a fitted copy of the extractor for each shift; shift 0 uses the original rows."""
-    if not has_closed_form(extractor):
+    if type(extractor) is not PCA:
         yield from (_trained(extractor, rows, classes, found, shift) for shift in shifts)
         return
     path = ShiftedPCA(extractor.n_components).fitted_to(rows, found, [shift for shift in shifts if shift > 0])
@@ -54,10 +54,6 @@ def seeded(extractor: Any, random_state: Any) -> Any:
         unset = [k for k, v in copied.get_params().items() if v is None and k.split("__")[-1] == "random_state"]
         copied.set_params(**dict.fromkeys(unset, random_state))
     return copied
-
-
-def has_closed_form(extractor: Any) -> bool:
-    return type(extractor) is PCA
 
 
 def input_tags(transformer: Any) -> InputTags:

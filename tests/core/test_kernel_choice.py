@@ -1,15 +1,26 @@
 """Choice by held-out scores: within one standard error of the best accuracy, the least log loss."""
 
+import weakref
+
 import numpy as np
 import pytest
 
 from discrim import PosteriorMap
 from discrim.core import kernel_choice
 from discrim.core.cross_validation import Folds, best_temperature, splits_of
-from discrim.core.kernel_choice import RIDGES, Candidate, FeatureSpaces, HeldOutScores, PosteriorRule, best_choice
+from discrim.core.kernel_choice import (
+    RIDGES,
+    Candidate,
+    FeatureSpaces,
+    HeldOutScores,
+    PosteriorRule,
+    best_choice,
+    rule_scores,
+)
 from discrim.core.landmarks import relevance
 from discrim.core.moments.class_moments import ClassMoments
 from discrim.core.posterior_rule import choose_kernel
+from discrim.core.ridge_rules import RidgeRules
 from discrim.tables.rows import LabelledRows
 
 CODES = np.arange(100) % 2
@@ -86,6 +97,23 @@ def test_blocks_of_rows_add_up_and_spaces_that_share_distances_are_those_alone(c
         whole = ClassMoments.from_rows(rows.moved(features))
         np.testing.assert_allclose(moments.mean, whole.mean, atol=1e-12)
         np.testing.assert_allclose(moments.within, whole.within, rtol=1e-9, atol=1e-12)
+
+
+def test_features_of_held_out_rows_are_computed_block_by_block(rng):
+    """The features of all rows would not fit into memory."""
+    rows = LabelledRows(rng.standard_normal((40, 3)), np.arange(40) % 2, np.arange(2))
+    rules, blocks = RidgeRules.of(ClassMoments.from_rows(rows), RIDGES), []
+
+    def features(X):
+        assert not any(block() is not None for block in blocks)  # the one before is no longer held
+        found = np.array(X)
+        blocks.append(weakref.ref(found))
+        return [found]
+
+    parts = [slice(0, 15), slice(15, 30), slice(30, 40)]
+    (scores,) = rule_scores([rules], rows, features, parts)
+    assert len(blocks) == 3
+    np.testing.assert_allclose(scores.scores, rules.scores(rows.X).mT, rtol=1e-12)
 
 
 # ---------------------------------------------------------------------- refined columns

@@ -88,25 +88,6 @@ class Table(NamedTuple):
         """Return weights as (classes × features)."""
         return weights[:, :n_classes].T if self.is_sparse else weights
 
-    def products(self, rows: Ints, weights: Floats, n_classes: int) -> Floats:
-        """Compute x_i·V_y for all classes."""
-        by_feature = self.class_major(weights, n_classes).T
-        out = np.empty((len(rows), n_classes))
-        for part in self.parts(rows):
-            out[part] = self.X[rows[part]] @ by_feature
-        return out
-
-    def combined(self, rows: Ints, steps: Floats, out: Floats) -> None:
-        """Compute Σ_i steps_iᵀx_i."""
-        out[:] = 0.0
-        if self.is_sparse:
-            from discrim.core.svm.compiled import add_rows  # loads numba, which `import discrim` must not
-
-            add_rows(self.values, self.indices, self.indptr, rows, steps, out)
-            return
-        for part in self.parts(rows):
-            out += steps[part].T @ self.X[rows[part]]
-
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Return a read-only view, so writable and read-only input share one compilation."""
@@ -183,13 +164,25 @@ class Weights(NamedTuple):
 
     def set_from(self, problem: DualProblem, steps: Floats) -> None:
         """Set the weights to the sums of these steps over the rows."""
-        problem.table.combined(problem.rows, steps, self.table)
+        rows, table, out = problem.rows, problem.table, self.table
+        out[:] = 0.0
+        if table.is_sparse:
+            from discrim.core.svm.compiled import add_rows  # loads numba, which `import discrim` must not
+
+            add_rows(table.values, table.indices, table.indptr, rows, steps, out)
+        else:
+            for part in table.parts(rows):
+                out += steps[part].T @ table.X[rows[part]]
         self.totals[:] = steps.sum(axis=0)
         self.offset[:] = problem.mu_products @ steps
 
     def scores(self, problem: DualProblem) -> Floats:
         """Compute η_y·x̃_n for all rows and classes."""
-        products = problem.table.products(problem.rows, self.table, len(self.totals))
+        rows, table = problem.rows, problem.table
+        by_feature = table.class_major(self.table, len(self.totals)).T
+        products = np.empty((len(rows), len(self.totals)))
+        for part in table.parts(rows):
+            products[part] = table.X[rows[part]] @ by_feature
         constants = problem.constant - problem.unit * problem.mu_products
         return problem.unit * (products - self.offset) + constants[:, None] * self.totals
 
