@@ -10,10 +10,6 @@ from samples import labelled
 from scipy.linalg import eigh
 
 from discrim import PCA, BayesErrorPCA, HeteroscedasticLDA, MarginPCA, RegularizedLDA
-from discrim.core.coordinates.basis import Features
-from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.spread import Margins, total_spread
-from discrim.tables.rows import LabelledRows
 
 pytestmark = QUIET
 
@@ -42,26 +38,6 @@ def test_directions_and_eigenvalues_are_those_of_the_literal_sum(case, shape):
     np.testing.assert_allclose(fitted.components_, wanted, atol=1e-9)
     np.testing.assert_allclose(fitted.eigenvalues_ * len(X), singular[:rank] ** 2, rtol=1e-10)
     np.testing.assert_allclose(fitted.explained_variance_ratio_.sum(), 1.0, rtol=1e-12)
-
-
-@over_tables
-@over(SPREADS)
-def test_a_spread_as_matrix_factor_operator_and_trace_is_the_literal_sum(case, shape):
-    X, y = labelled(*shape, seed=2)
-    A = literal.spread(literal.MARGIN_ROWS[case.name](X, y))
-    y = y if case.laws.supervised else np.zeros(len(y), int)
-    points = LabelledRows(X, y, np.unique(y))
-    estimator = case()
-    find = estimator._needs().margins
-    basis = Features.of(points, Margins() if find is None else find(points), "as they are")
-    moments = ClassMoments.from_rows(points, keep="each")
-    spread = total_spread(moments) if case.name == "pca" else estimator._spread(moments, basis)
-    factor = spread.factor(moments, points)
-    scale = np.abs(A).max()
-    np.testing.assert_allclose(spread.matrix(moments, points), A, atol=1e-12 * scale)
-    np.testing.assert_allclose(factor.T @ factor, A, atol=1e-12 * scale)
-    np.testing.assert_allclose(spread.operator(moments, points) @ np.eye(len(A)), A, atol=1e-12 * scale)
-    np.testing.assert_allclose(spread.trace(moments, points), np.trace(A), rtol=1e-12)
 
 
 @over(WITH_DEFAULTS)

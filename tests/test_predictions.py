@@ -263,7 +263,9 @@ def test_weights_of_classes_reach_the_classifier(files):
 def test_best_pipeline_is_the_one_that_was_scored():
     X, y = load_wine(return_X_y=True)
     X[::9, 3] = np.nan
-    found = compare(X, y, methods=["pca", "raw"], classifiers="svm", n_components=[2], n_splits=3, impute="median")
+    found = compare(
+        X, y, methods=["pca", "raw"], classifiers="svm", n_components=[2], n_splits=3, n_jobs=1, impute="median"
+    )
     pipeline = found.best_pipeline()
     assert isinstance(pipeline, Pipeline)
     assert [name for name, _ in pipeline.steps][:2] == ["simpleimputer", "standardscaler"]

@@ -332,11 +332,26 @@ def test_pairs_of_many_classes_are_scalars_with_the_same_answer(monkeypatch):
     np.testing.assert_allclose(model().fit(X, y).components_, wanted, atol=1e-6)
 
 
-def test_two_classes_with_one_mean_are_confused():
-    X, y = labelled(120, 8, 6, seed=1)
-    fitted = model().fit(np.r_[X, X[y == 1]], np.r_[y, np.full((y == 1).sum(), 6)])
-    assert fitted.pair_errors_[1, 6] == pytest.approx(0.5, abs=0.1)
+def test_two_classes_with_one_mean_pull_nowhere():
+    arms, means = np.r_[np.eye(3), -np.eye(3)], [[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4], [4, 0, 0]]
+    fitted = model(n_components=1).fit(np.concatenate([arms + mean for mean in means]), np.repeat(range(5), 6))
     assert np.isfinite(fitted.components_).all()
+
+
+def test_without_folds_the_inflation_is_the_analytic_one():
+    """κ² of the held-out covariance G(S_w/ν)Gᵀ/(1−a)² and of the means m − t diag(1/n_c)(m⁺)ᵀ, centred."""
+    X, y = labelled(60, 40, 4, seed=2)
+    fitted = BayesErrorLDA(3, shrinkage=0.05, cv=None).fit(X, y)
+    sigma, within, sizes = covariance(X, y, 0.05), literal.scatters(X, y)[0] / 60, np.bincount(y)
+    means = np.stack([X[y == c].mean(axis=0) for c in range(4)])
+    G = whitened(np.linalg.solve(sigma, (means[1:] - means[0]).T).T, sigma)
+    trained, trace = (means - X.mean(axis=0)) @ G.T, np.trace(np.linalg.solve(sigma, within))
+    left = 1 - 0.95 * trace / 56
+    expected = trained - 60 * trace / (56 * left) / sizes[:, None] * np.linalg.pinv(trained).T
+    expected -= sizes @ expected / 60
+    squares = np.trace(G @ within @ G.T) * 60 / 56 / left**2 + sizes @ ((expected - trained) ** 2).sum(axis=1) / 60
+    assert fitted.spread_inflation_ == pytest.approx(np.sqrt(squares / 3), rel=1e-9)
+    assert fitted.spread_inflation_ > 1.2
 
 
 def few_rows_of_many_columns(seed, n=60, d=200, n_classes=4):
