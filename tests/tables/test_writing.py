@@ -1,5 +1,6 @@
 """Written files read back equal, and other files are left unchanged."""
 
+import csv
 import errno
 import os
 import re
@@ -83,13 +84,21 @@ def test_names_and_labels_of_any_text_read_back_equal_in_all_formats(tmp_path_fa
         np.testing.assert_array_equal(table.X, X)
 
 
-def test_no_line_and_no_cell_begins_as_a_formula(tmp_path):
-    write_table(tmp_path / "t.csv", {"=a": np.array(["ok\r=cmd()", "\r=x", "=y"]), "b": np.array(["+x", "'=", "-1"])})
-    import csv
-
+def test_no_line_and_no_cell_begins_as_a_formula_and_numbers_stay(tmp_path):
+    same = ["plain", "a=b", "-5", "+1e3", "ok\r=cmd()"]
+    cells = {
+        "=cmd()": "'=cmd()",
+        "+1+2": "'+1+2",
+        "-x": "'-x",
+        "@sum": "'@sum",
+        "\tx": "'\tx",
+        "\r=x": "'\r=x",
+        "'=": "''=",
+    }
+    cells |= dict(zip(same, same, strict=True))
+    write_table(tmp_path / "t.csv", {"=name": np.array(list(cells)), "x": np.full(len(cells), -1.5)})
     with open(tmp_path / "t.csv", newline="", encoding="utf-8") as handle:
-        rows = list(csv.reader(handle))
-    assert rows == [["'=a", "b"], ["ok\r=cmd()", "'+x"], ["'\r=x", "''="], ["'=y", "-1"]]
+        assert list(csv.reader(handle)) == [["'=name", "x"], *([cell, "-1.5"] for cell in cells.values())]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
