@@ -445,11 +445,7 @@ ENTRIES = (
     Entry("MonitoringDisplay", "discrim.report.rows", "plot of rows that do not fit"),
     Entry("MarginDisplay", "discrim.report.rows", "plot of margins before and after"),
     Entry("AccuracyCurveDisplay", "discrim.report.scores", "plot of scores over components"),
-    Entry(
-        "CriticalDifferenceDisplay",
-        "discrim.report.scores",
-        "plot of mean ranks over data sets",
-    ),
+    Entry("CriticalDifferenceDisplay", "discrim.report.scores", "plot of mean ranks over data sets"),
     Entry("save", "discrim.model_file", "write a fitted model to a file"),
     Entry("load", "discrim.model_file", "read a fitted model from a file"),
     Entry("trusted_types", "discrim.model_file", "types for skops and MLflow to trust"),

@@ -62,11 +62,7 @@ FAN_IN, ROUNDS = 8, 3  # statistics that one task adds, and how many times: 4,09
 FOUND = "at int, found binary"
 MAX_TERMS = 1_000  # of a linear map that Spark computes; longer expressions take it long to compile
 INVALID = ("error", "skip", "keep")
-PREDICTIONS = {
-    "predict": "predictionCol",
-    "predict_proba": "probabilityCol",
-    "decision_function": "rawPredictionCol",
-}
+PREDICTIONS = {"predict": "predictionCol", "predict_proba": "probabilityCol", "decision_function": "rawPredictionCol"}
 DEFAULTS = {"featuresCol": "features", "labelCol": "label", "outputCol": "reduced", "handleInvalid": "error"}
 DEFAULTS |= dict.fromkeys(PREDICTIONS.values(), "")
 HYPER = "hyperparameter"  # first word of the documentation of a Param that is one of the estimator

@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _get_feature_names,
-    check_array,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names, check_array, column_or_1d, validate_data
 
 from discrim.tables.check_parameters import WEIGHT_RANGE
 from discrim.tables.rows import LabelledRows, PickedRows

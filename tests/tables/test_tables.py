@@ -245,13 +245,7 @@ def test_thousands_separators_are_never_guessed(file, cell, mark):
 @pytest.mark.parametrize("nothing", ["", " ", "NA", "nan", "NaN", "N/A", "?", "null", "NULL", "#N/A"])
 def test_missing_cells_are_counted_and_placed(file, nothing):
     text = f"a,b,label\n1,2,x\n3,{nothing},y\n{nothing},{nothing},x\n7,8,y\n"
-    refused(
-        file(text),
-        "line 3",
-        "3 missing cells in 2 columns",
-        "'a': 1, first on line 4",
-        "'b': 2, first on line 3",
-    )
+    refused(file(text), "line 3", "3 missing cells in 2 columns", "'a': 1, first on line 4", "'b': 2, first on line 3")
     refused(file(f"a,label\n1,x\n2,y\n3,{nothing}\n"), "line 4", "1 missing cell in 1 column", "'label'")
 
 
@@ -421,10 +415,7 @@ SPARSE = [  # parts that do not fit together
         ({"X": np.eye(3, dtype=complex), "y": np.array([1, 2, 1])}, "complex"),
         ({"rows": np.eye(3), "y": np.array([1, 2, 1])}, "'rows', 'y'"),
         ({"X": np.eye(3), "y": np.array([1, 2, 1]), "feature_names": np.array(["a"])}, "1 feature_names"),
-        (
-            {"X": np.eye(3), "y": np.array([1, 2, 1]), "feature_names": np.array(["a", "b", "a"])},
-            "columns 1 and 3",
-        ),
+        ({"X": np.eye(3), "y": np.array([1, 2, 1]), "feature_names": np.array(["a", "b", "a"])}, "columns 1 and 3"),
         *((csr_parts(**changed), word) for changed, word in SPARSE),
     ],
 )
