@@ -11,15 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from discrim.evaluation.comparison import Comparison, finished_splits
-from discrim.evaluation.plan import (
-    FIRST_SPLITS,
-    Grid,
-    hopeless,
-    labelled_table,
-    planned,
-    refined,
-    require_identity,
-)
+from discrim.evaluation.plan import FIRST_SPLITS, Grid, hopeless, labelled_table, planned, refined, require_identity
 from discrim.evaluation.resampling import permutation_test, require_exchange
 from discrim.evaluation.results import Scores
 from discrim.evaluation.run import Memory, Progress, opened_store, right_to_run, run

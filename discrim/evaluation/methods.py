@@ -22,14 +22,7 @@ from discrim.evaluation.baselines import MOST_NCA_ROWS
 from discrim.evaluation.classifiers import CLASSIFIERS, Classifier, entries_named, named, preprocessing
 from discrim.evaluation.results import ITSELF, Cell
 from discrim.evaluation.trial import keep_groups, numbers_of_folds
-from discrim.registry import (
-    OUR_METHODS,
-    Method,
-    Sizes,
-    fewer_than_classes,
-    fewer_than_columns,
-    never,
-)
+from discrim.registry import OUR_METHODS, Method, Sizes, fewer_than_classes, fewer_than_columns, never
 from discrim.tables.labelled_table import LabelledTable
 from discrim.warn_once import columns_in_order
 

@@ -364,11 +364,7 @@ def equal_together(protocol: Protocol, equal: ArrayLike) -> EqualTogether:
 
 
 def protocol_of(
-    name: str,
-    size: int | None,
-    n_splits: int = 1,
-    groups: ArrayLike | None = None,
-    equal: ArrayLike | None = None,
+    name: str, size: int | None, n_splits: int = 1, groups: ArrayLike | None = None, equal: ArrayLike | None = None
 ) -> Protocol:
     """Return the protocol that a trial names, with `n_splits` splits if these are random."""
     if equal is not None:

@@ -18,10 +18,12 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discrim.evaluation.plan import Grid
 from discrim.evaluation.results import Result, RunFacts, canonical_json, plain_value, sort_key
+
+if TYPE_CHECKING:  # a process that only reads or writes results starts without the methods
+    from discrim.evaluation.plan import Grid
 
 _APPLICATION = 0x64736372  # "dscr" in the header of the file
 _VERSION = 2

@@ -31,10 +31,7 @@ def reproduce(
     own: Annotated[
         Path | None, typer.Option("--study", help="A study of your own: a file like those of the papers.")
     ] = None,
-    claims: Annotated[
-        bool,
-        typer.Option("--claims", help="Test the paper's claims by the corrected t test."),
-    ] = False,
+    claims: Annotated[bool, typer.Option("--claims", help="Test the paper's claims by the corrected t test.")] = False,
     valid: Annotated[
         bool,
         typer.Option("--valid", help="Test the claims with valid conventions: intercepts, no fit outside the split."),

@@ -54,13 +54,7 @@ class LoadingsValues:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        *,
-        names: Any = None,
-        most_components: int = MOST_COMPONENTS,
-        linear: bool = True,
+        cls, estimator: Any, X: Any, *, names: Any = None, most_components: int = MOST_COMPONENTS, linear: bool = True
     ) -> LoadingsValues:
         """Compute loadings and correlations over the rows of X; names are those of its columns.
 

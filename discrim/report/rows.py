@@ -250,13 +250,7 @@ class MonitoringValues:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        X_new: Any = None,
-        *,
-        ids: Any = None,
-        level: float = 0.95,
+        cls, estimator: Any, X: Any, X_new: Any = None, *, ids: Any = None, level: float = 0.95
     ) -> MonitoringValues:
         """Compute T² and SPE; X are the rows that the transformer was fitted on, X_new other rows or None."""
         judged = X if X_new is None else X_new

@@ -128,7 +128,7 @@ def _line_and_band(
     if there.any():
         low, high = (100 * np.clip(limit[there], least, 1.0) for limit in (curve.low, curve.high))
         outline = np.concatenate([x[there], x[there][::-1]]), np.concatenate([high, low[::-1]])
-        marks.insert(0, Mark("area", "bands", *outline, name=curve.method, **band))
+        marks.append(Mark("area", "bands", *outline, name=curve.method, **band))
     return marks
 
 

@@ -55,13 +55,7 @@ class SpectrumValues:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        chosen: int | None = None,
-        most_components: int = MOST_COMPONENTS,
+        cls, estimator: Any, X: Any, y: ArrayLike, *, chosen: int | None = None, most_components: int = MOST_COMPONENTS
     ) -> SpectrumValues:
         """Compute the values; X, y are the rows that the transformer was fitted on."""
         components = scores_of(estimator, X)[:, :most_components]

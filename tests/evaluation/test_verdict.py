@@ -148,6 +148,14 @@ def test_the_bias_corrected_score_is_that_of_new_rows():
     assert abs(np.mean(corrected) - 0.7) < 0.02
 
 
+def test_the_score_of_all_columns_is_corrected_for_the_choice_of_their_classifier():
+    cells = (Cell("m", 1, "svm"), *(Cell("raw", 5, f"judge {at}") for at in range(20)))
+    rows, facts, _ = held_out_rows(np.random.default_rng(0), 80, cells, [0.7] * len(cells))
+    results = Results(rows, facts=facts)
+    best = max(results.scores("accuracy").of_cell(cell).mean() for cell in cells[1:])
+    assert verdict_of(results, "accuracy").against_raw.score < best - 0.02
+
+
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1"])
 def test_with_one_cell_the_bias_corrected_score_is_the_score(metric):
     rows, facts, _ = held_out_rows(np.random.default_rng(3), 300, (Cell("m", 1, "svm"),), [0.8], minority=0.3)

@@ -352,6 +352,9 @@ def test_curves_are_mean_scores_with_intervals_and_raw_features_a_level(comparis
     curve = next(one for one in shown.values.curves if one.method == "pca")
     assert heights.max() == pytest.approx(100 * min(curve.high.max(), 1))
     assert heights.min() == pytest.approx(100 * max(curve.low.min(), 0))
+    level = next(one for one in shown.values.curves if one.method == "raw")
+    heights = shown.artists_["bands"]["raw"].get_xy()[:, 1]
+    assert (heights.min(), heights.max()) == pytest.approx((100 * level.low[0], 100 * min(level.high[0], 1)))
     raw = shown.artists_["lines"]["raw"]
     assert len(set(raw.get_ydata())) == 1
     assert raw.get_label() == "raw (5 features)"

@@ -223,6 +223,15 @@ def test_a_method_that_cannot_be_fitted_again_is_named_with_its_reason():
     assert re.search(r"gone: ValueError: method must be .*'gone'", look.refused[0])
 
 
+def test_the_recommended_map_opens_though_another_is_more_accurate_and_sizes_are_those_of_the_table(monkeypatch):
+    results = made_up(trees(), "wood", [("pca", 2, 0.9), ("fisher-lda", 2, 0.5)])
+    monkeypatch.setattr("discrim.report.first_split.MOST_ROWS_OF_A_VIEW", 10)
+    look = looks_of(results)
+    assert [one.method for one in look.maps] == ["pca", "fisher-lda"]  # too many rows for a map that was not compared
+    assert look.maps[1].accuracy > look.maps[0].accuracy
+    assert "<dt>rows</dt><dd>90</dd>\n<dt>columns</dt><dd>6</dd>" in page([results], Origin())
+
+
 def test_nested_methods_are_fitted_once_and_others_for_each_count(found):
     data = found.first_split()
     nested, alone = Models(METHODS["fisher-lda"], data, 3, {}), Models(METHODS["ica"], data, 3, {})
