@@ -55,3 +55,9 @@ def test_float32_at_an_offset_is_centred_before_it_is_projected():
     fitted = PCA(2).fit(single)
     wanted = (single.astype(np.float64) - fitted.mean_) @ fitted.components_.T.astype(np.float64)
     np.testing.assert_allclose(fitted.transform(single), wanted, atol=1e-4)
+
+
+def test_of_equal_loadings_the_first_is_positive():
+    for seed in range(20):
+        X = np.random.default_rng(seed).standard_normal((50, 1)) * [1.0, -1.0, 0.3]
+        assert PCA(1).fit(X).components_[0, 0] > 0
