@@ -154,6 +154,14 @@ def test_few_rows_or_columns_and_other_kernels_are_not_refined(change):
     assert not any("refined" in one.label for one in tried)
 
 
+def test_as_few_columns_and_rows_as_matter_are_refined():
+    X, y = corners(200, 16)
+    assert X.shape[1] == 20
+    assert (
+        PosteriorMap(1, classifier="rule", kernel="rbf").fit(X, y).kernel_.tried[-1].label.endswith("refined columns")
+    )
+
+
 @pytest.mark.parametrize(("seed", "n_folds"), [(0, 2), (1, 5), (2, 5)])
 def test_refined_columns_are_chosen_only_if_they_are_ahead_by_one_standard_error(seed, n_folds):
     rng, y = np.random.default_rng(seed), np.arange(300) % 2
