@@ -19,7 +19,7 @@ from discrim.evaluation.protocol import protocol_of
 from discrim.evaluation.results import trial_key
 from discrim.evaluation.store import Store
 from discrim.evaluation.trial import features_by_count
-from discrim.report.first_split import CLASSIFIERS_VIEW, Models, lines_shown, looks_of, page_budget
+from discrim.report.first_split import CLASSIFIERS_VIEW, Looks, Models, lines_shown, looks_of, page_budget
 from discrim.report.page import Origin, commands, page, python_code
 from discrim.tables.labelled_table import LabelledTable
 
@@ -262,7 +262,11 @@ def test_sparse_rows_are_looked_at_like_dense_ones(monkeypatch):
         np.testing.assert_allclose(a.loadings.structure, b.loadings.structure, atol=1e-8)
 
 
-def test_many_data_sets_share_what_a_page_can_hold():
+def test_many_data_sets_share_what_a_page_can_hold(monkeypatch):
+    counts = []
+    monkeypatch.setattr("discrim.report.page.looks_of", lambda one, n_datasets: counts.append(n_datasets) or Looks())
+    page([made_up(trees(), name, [("pca", 2, 0.9)]) for name in ("oak", "elm")], Origin())
+    assert counts == [2, 2]
     shares = [page_budget(count) for count in range(1, 200)]
     assert shares[0] == (8, 500)
     assert all(later <= sooner for sooner, later in pairwise(shares))
