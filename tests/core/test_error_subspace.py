@@ -107,3 +107,9 @@ def test_of_several_starts_the_lowest_minimum_is_kept():
     assert minimise(two_wells, near_shallow)[0] == pytest.approx(-1.0)
     assert minimise(two_wells, np.concatenate([near_shallow, near_deep]))[0] == pytest.approx(-1.5)
     assert minimise(two_wells, np.concatenate([near_deep, near_shallow]))[0] == pytest.approx(-1.5)
+
+
+def test_classes_with_one_mean_pull_nowhere():
+    means, shares = classes()
+    means[3] = means[1]
+    assert np.isfinite(error_subspace(means, shares, 2, 12, 0)).all()

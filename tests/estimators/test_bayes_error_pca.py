@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 
 from discrim import BayesErrorPCA
+from discrim.estimators.pca import bhattacharyya_scores
 
 
 def test_bhattacharyya_sees_classes_that_differ_in_variance_only():
@@ -33,3 +34,11 @@ def test_components_of_equal_score_are_ordered_by_variance(rng):
     for order in [rng.permutation(len(X)) for _ in range(8)]:
         found = np.abs(BayesErrorPCA().fit(X[order], y[order]).components_)
         np.testing.assert_allclose(found, np.eye(4), atol=1e-9)
+
+
+def test_a_class_without_deviation_scores_high_and_finite():
+    means, shares = np.array([[0.0, 1.0], [0.0, -1.0]]), np.array([0.5, 0.5])
+    variances, of_classes = np.array([1.0, 2.0]), np.array([[0.0, 1.0], [2.0, 1.0]])
+    scores = bhattacharyya_scores(means, variances, of_classes, shares)
+    assert np.isfinite(scores).all()
+    assert scores[0] > scores[1]

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.linalg import solve_triangular
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 from discrim import (
@@ -118,16 +116,6 @@ def test_a_seed_shuffles_the_folds():
     paths = [RegularizedLDA(cv=4, random_state=seed).fit(X, y).path_.losses for seed in (None, 7, 7)]
     np.testing.assert_array_equal(paths[1], paths[2])
     assert not np.allclose(paths[0], paths[1])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_rounding_does_not_add_the_dimension_that_centring_removes(seed):
-    rng = np.random.default_rng(seed)
-    points = np.unique(np.round(2 * rng.normal(size=(200, 8))), axis=0)
-    gram = rbf_kernel(points, gamma=0.02)
-    features = solve_triangular(np.linalg.cholesky(gram), gram, lower=True).T
-    statistics = ClassMoments.of(features, rng.integers(0, 4, len(points)))
-    assert RegularizedLDA(shrinkage=0.1).fit_statistics(statistics).rank_ == len(points) - 1
 
 
 def test_the_number_of_discriminants_may_differ_along_the_path():

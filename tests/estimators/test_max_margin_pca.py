@@ -138,3 +138,14 @@ def test_rounds_go_on_until_one_lowers_the_objective_by_no_more_than_tol(tol):
     falls = -np.diff(of_rounds) / of_rounds[:-1]
     assert falls[-1] <= tol
     assert (falls[:-1] > tol).all()
+
+
+def test_the_better_of_two_starts_is_kept():
+    X, y = labelled(*TABLES["three classes"], seed=3)
+    problem, shift = problem_of(X, y, 1.0), MaxMarginShift(PCA(1), sigma2=1.0).fit(X, y)
+    ends = []
+    for W in (PCA(1).fit(X).components_, shift.components_):
+        start = 2 * shift.dual_coef_.T @ problem.rows.project(W)
+        ends.append(problem.descent(W, start, tol=1e-9, max_iter=500)[-1].objective)
+    assert ends[1] < 0.9 * ends[0]
+    assert MaxMarginPCA(1).fit(X, y).objective_ == pytest.approx(ends[1], rel=1e-6)
