@@ -25,10 +25,12 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.special import erf, erfc, erfcx
 
 from discrim.decompositions import cholesky, eigh
+from discrim.tables.rows import block_slices
 
 Array = NDArray[np.float64]
 UNIT = 2 * np.sqrt(2.0)  # D / UNIT is the argument of erfc
 NEAREST = 1e-150  # pairs at a smaller distance coincide and contribute no gradient
+CLOSE = 1e-4  # of the largest coordinate: sums over all pairs would lose as many digits of closer pairs
 HELD_DIFFERENCES = 2**16  # up to this many numbers the differences d are stored; above, only scalars per pair are
 
 
@@ -64,11 +66,22 @@ class PairwiseError:
         return logs, gradients.transpose(1, 2, 0)
 
     def _evaluate_many_pairs(self, B: Array) -> tuple[float, Array]:
-        """Compute the same for one subspace with scalars per pair: Σ w d dᵀ = MᵀLM, L the Laplacian of the w."""
+        """Compute the same for one subspace with scalars per pair: Σ w d dᵀ = MᵀLM, L the Laplacian of the w.
+
+        The w of a pair that nearly coincides is so large that the sums would cancel: its d is used instead.
+        """
         along = self.means @ B
-        logs, weights = self._logs_and_weights(pdist(along)[None])
-        pulls = squareform(weights[0])
-        return float(logs[0]), self.means.T @ (pulls.sum(axis=1)[:, None] * along - pulls @ along)
+        distances = pdist(along)
+        logs, (weights,) = self._logs_and_weights(distances[None])
+        is_close = distances < CLOSE * np.abs(along).max()
+        pulls = squareform(np.where(is_close, 0.0, weights))
+        gradient = self.means.T @ (pulls.sum(axis=1)[:, None] * along - pulls @ along)
+        if is_close.any():
+            a, b = (side[is_close] for side in np.triu_indices(len(along), 1))
+            for part in block_slices(len(a), self.means.shape[1]):
+                pulled = weights[is_close][part, None] * (along[a[part]] - along[b[part]])
+                gradient += (self.means[a[part]] - self.means[b[part]]).T @ pulled
+        return float(logs[0]), gradient
 
     def _logs_and_weights(self, distances: Array) -> tuple[Array, Array]:
         """Compute log F from the distances of pairs (S×pairs), and the weights of d dᵀB in its gradient.
@@ -84,10 +97,6 @@ class PairwiseError:
         weights /= np.maximum(distances, NEAREST)
         weights /= (-np.sqrt(2 * np.pi) * totals)[:, None]
         return np.log(totals) - nearest, weights
-
-    def value(self, B: Array) -> float:
-        """Compute F for one subspace (q×k)."""
-        return float(np.exp(self(B[None])[0][0]))
 
 
 DRAWN = 400  # random subspaces evaluated to find a few good starts …

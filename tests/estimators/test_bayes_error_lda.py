@@ -325,11 +325,21 @@ def test_errors_and_inflation_by_hand(n_classes, lacking):
     assert fitted.bayes_error_ == pytest.approx((shares * wanted).sum() / shares.sum(), rel=1e-8)
 
 
-def test_pairs_of_many_classes_are_scalars_with_the_same_answer(monkeypatch):
+@pytest.mark.parametrize("gap", [None, 0.0, 1e-13])
+def test_pairs_of_many_classes_are_scalars_with_the_same_answer(gap, monkeypatch):
+    """Also where the rows of one class are those of another, or next to them."""
     X, y = labelled(120, 8, 6, seed=1)
+    if gap is not None:
+        X, y = np.r_[X, X[y == 0] + gap], np.r_[y, np.full((y == 0).sum(), 6)]
     wanted = model().fit(X, y).components_
     monkeypatch.setattr("discrim.core.pairwise_error.HELD_DIFFERENCES", 0)
     np.testing.assert_allclose(model().fit(X, y).components_, wanted, atol=1e-6)
+
+
+def test_classes_of_equal_rows_are_told_apart_by_chance():
+    X, y = labelled(120, 8, 4, seed=1)
+    X, y = np.r_[X, X[y == 0]], np.r_[y, np.full((y == 0).sum(), 4)]
+    assert model(cv=None).fit(X, y).pair_errors_[0, 4] == pytest.approx(0.5)
 
 
 def test_two_classes_with_one_mean_pull_nowhere():
