@@ -25,7 +25,7 @@ def centred(K):
     return H @ K @ H
 
 
-def same_up_to_signs(one, other, atol):
+def assert_same_up_to_signs(one, other, atol):
     assert one.shape == other.shape
     np.testing.assert_allclose(one * np.sign((one * other).sum(axis=0)), other, atol=atol)
 
@@ -53,7 +53,7 @@ def test_products_of_coordinates_are_the_centred_kernel(kernel, params):
 def test_it_is_kernel_pca_with_all_components_for_new_rows_too():
     model = KernelMap(gamma=0.1).fit(X)
     theirs = KernelPCA(None, kernel="rbf", gamma=0.1).fit(X)
-    same_up_to_signs(model.transform(NEW)[:, :20], theirs.transform(NEW)[:, :20], 1e-10)
+    assert_same_up_to_signs(model.transform(NEW)[:, :20], theirs.transform(NEW)[:, :20], 1e-10)
     np.testing.assert_allclose(model.eigenvalues_, theirs.eigenvalues_[: model.n_components_] / len(X), rtol=1e-6)
 
 
@@ -67,7 +67,7 @@ def test_new_rows_are_as_training_rows():
 @pytest.mark.parametrize("k", [1, 2])
 def test_with_a_linear_kernel_the_method_behind_is_the_plain_one(case, k):
     plain, kernel = case(k).fit(X, y), make_pipeline(KernelMap("linear"), case(k)).fit(X, y)
-    same_up_to_signs(kernel.transform(NEW), plain.transform(NEW), 1e-7)
+    assert_same_up_to_signs(kernel.transform(NEW), plain.transform(NEW), 1e-7)
     if hasattr(plain, "predict"):
         np.testing.assert_array_equal(kernel.predict(NEW), plain.predict(NEW))
 
@@ -96,7 +96,7 @@ def test_behind_it_regularised_lda_is_the_kernel_fisher_discriminant():
     k_new = rbf_kernel(NEW, X, gamma=gamma)
     k_new = k_new - K.mean(axis=0) - (k_new.mean(axis=1, keepdims=True) - K.mean())
     model = make_pipeline(KernelMap(gamma=gamma), RegularizedLDA(2, shrinkage=shrinkage)).fit(X, y)
-    same_up_to_signs(model.transform(NEW), k_new @ alpha, 1e-7)
+    assert_same_up_to_signs(model.transform(NEW), k_new @ alpha, 1e-7)
     np.testing.assert_allclose(model[1].eigenvalues_, found[::-1][:2], rtol=1e-7)
 
 
@@ -110,7 +110,7 @@ def test_behind_it_null_space_lda_lays_each_class_on_one_point():
 def test_shifted_rows_of_kernel_features():
     model = MaxMarginShift(PCA(2), embedding=KernelMap()).fit(X, y)
     by_hand = MaxMarginShift(PCA(2)).fit(KernelMap().fit_transform(X), y)
-    same_up_to_signs(model.transform(NEW), by_hand.transform(KernelMap().fit(X).transform(NEW)), 1e-6)
+    assert_same_up_to_signs(model.transform(NEW), by_hand.transform(KernelMap().fit(X).transform(NEW)), 1e-6)
 
 
 # ---------------------------------------------------------------------- landmarks
@@ -121,7 +121,7 @@ def test_exact_and_full_landmark_coordinates_agree(monkeypatch):
     approximate = kernel_map._axes_from_landmarks
     monkeypatch.setattr(kernel_map, "_exact_axes", lambda kernel, rows, priorities: approximate(kernel, rows))
     by_landmarks = KernelMap(gamma=0.2, n_landmarks=50).fit(X)
-    same_up_to_signs(by_landmarks.transform(NEW)[:, :25], exact.transform(NEW)[:, :25], 1e-7)
+    assert_same_up_to_signs(by_landmarks.transform(NEW)[:, :25], exact.transform(NEW)[:, :25], 1e-7)
     np.testing.assert_allclose(by_landmarks.eigenvalues_[:25], exact.eigenvalues_[:25], rtol=1e-7)
     Z, W = by_landmarks.transform(NEW), exact.transform(NEW)
     np.testing.assert_allclose(Z @ Z.T, W @ W.T, atol=1e-6)

@@ -30,7 +30,7 @@ SPOILT = bytearray(gzip.compress(np.random.default_rng(0).bytes(3000).hex().enco
 SPOILT[300] ^= 0xFF
 
 
-def refused(path, *words, target="label", **options):
+def assert_refused(path, *words, target="label", **options):
     """The error of reading `path`; it names the file and all of `words`."""
     with pytest.raises(TableError) as caught:
         read_table(path, target, **options)
@@ -75,7 +75,7 @@ def test_quoted_fields_may_hold_delimiters_quotes_and_newlines_and_lines_still_c
     table = read_table(file(head), "l")
     assert table.feature_names == ("a", 'first, "second"\nline')
     assert table.y.tolist() == ["x\ny", "x\ny", "z"]
-    refused(file(head + "7,oops,z\n"), "line 8", "'oops'", target="l")
+    assert_refused(file(head + "7,oops,z\n"), "line 8", "'oops'", target="l")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
@@ -128,7 +128,7 @@ def test_twenty_thousand_columns_are_quick(file):
     np.testing.assert_array_equal(table.X, X)
     assert seconds < 10  # about one second; a step quadratic in the columns would take minutes
     start = time.process_time()
-    refused(path, "'l'", target="L1")
+    assert_refused(path, "'l'", target="L1")
     assert time.process_time() - start < 10
 
 
@@ -229,14 +229,14 @@ REFUSED = {  # content, options, words of the message
 
 @pytest.mark.parametrize(("content", "options", "words"), REFUSED.values(), ids=REFUSED)
 def test_errors_name_the_place_and_what_to_do(file, content, options, words):
-    refused(file(content), *words, **options)
+    assert_refused(file(content), *words, **options)
 
 
 @pytest.mark.parametrize(
     ("cell", "mark"), [("1 234", " "), ("1'234'567", "'"), ("1_000", "_"), ("12\u00a0500", "\u00a0")]
 )
 def test_thousands_separators_are_never_guessed(file, cell, mark):
-    refused(file(f"a,b,label\n1,2,x\n{cell},4,y\n"), "line 3", "'a'", f"thousands={mark!r}")
+    assert_refused(file(f"a,b,label\n1,2,x\n{cell},4,y\n"), "line 3", "'a'", f"thousands={mark!r}")
     value = float(cell.replace(mark, ""))
     table = read_table(file(f"a,label\n1,x\n{cell},y\n2,y\n"), "label", thousands=mark)
     assert table.X.ravel().tolist() == [1, value, 2]
@@ -245,37 +245,39 @@ def test_thousands_separators_are_never_guessed(file, cell, mark):
 @pytest.mark.parametrize("nothing", ["", " ", "NA", "nan", "NaN", "N/A", "?", "null", "NULL", "#N/A"])
 def test_missing_cells_are_counted_and_placed(file, nothing):
     text = f"a,b,label\n1,2,x\n3,{nothing},y\n{nothing},{nothing},x\n7,8,y\n"
-    refused(file(text), "line 3", "3 missing cells in 2 columns", "'a': 1, first on line 4", "'b': 2, first on line 3")
-    refused(file(f"a,label\n1,x\n2,y\n3,{nothing}\n"), "line 4", "1 missing cell in 1 column", "'label'")
+    assert_refused(
+        file(text), "line 3", "3 missing cells in 2 columns", "'a': 1, first on line 4", "'b': 2, first on line 3"
+    )
+    assert_refused(file(f"a,label\n1,x\n2,y\n3,{nothing}\n"), "line 4", "1 missing cell in 1 column", "'label'")
 
 
 def test_what_counts_as_missing_can_be_named(file):
     path = file("a,land\n1,NA\n2,DE\n3,DE\n")
-    refused(path, "line 2", target="land")
+    assert_refused(path, "line 2", target="land")
     assert read_table(path, "land", missing=[""]).y.tolist() == ["NA", "DE", "DE"]
     coded = file("a,l\n1,x\n-9,y\n3,y\n-9.0,y\n")
-    refused(coded, "line 3", "2 missing cells", target="l", missing=["", "-9"])
+    assert_refused(coded, "line 3", "2 missing cells", target="l", missing=["", "-9"])
 
 
 def test_many_columns_with_missing_cells_make_a_short_message(file):
     names = [f"f{i}" for i in range(300)]
     path = file(",".join([*names, "label"]) + "\n" + "," * 300 + "x\n" + "1," * 300 + "y\n")
-    message = refused(path, "300 missing cells in 300 columns", "295 more")
+    message = assert_refused(path, "300 missing cells in 300 columns", "295 more")
     assert len(message) < 900
 
 
 @pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e999", "9" * 400])
 def test_infinite_and_too_large_numbers(file, cell):
-    refused(file(f"a,b,label\n1,2,x\n3,{cell},y\n5,6,x\n"), "line 3", "'b'", "1 such cell", cell[:30])
+    assert_refused(file(f"a,b,label\n1,2,x\n3,{cell},y\n5,6,x\n"), "line 3", "'b'", "1 such cell", cell[:30])
 
 
 def test_unknown_suffixes_and_missing_files(file, tmp_path):
-    refused(file(PLAIN, "t.docx"), ".docx", ".parquet")
-    refused(file(PLAIN, "data"), ".csv")
+    assert_refused(file(PLAIN, "t.docx"), ".docx", ".parquet")
+    assert_refused(file(PLAIN, "data"), ".csv")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         read_table(tmp_path / "nowhere.csv", "label")
     (tmp_path / "folder.csv").mkdir()
-    refused(tmp_path / "folder.csv", "holds no files")
+    assert_refused(tmp_path / "folder.csv", "holds no files")
 
 
 # --- indicators ------------------------------------------------------------------------------------
@@ -355,8 +357,8 @@ def test_npz_target_and_names(npz):
     assert table.y.tolist() == [1, 2, 1]
     assert table.feature_names == ("ä", "b", "c")
     np.testing.assert_array_equal(read_features(path, ["c", "ä"])[0], np.eye(3)[:, [2, 0]])
-    refused(path, "'kinds'", "Did you mean 'kind'", target="kinds")
-    refused(path, "no labels", target=None)
+    assert_refused(path, "'kinds'", "Did you mean 'kind'", target="kinds")
+    assert_refused(path, "no labels", target=None)
     with pytest.raises(TableError, match="'zz'"):
         read_features(path, ["zz"])
     with pytest.raises(TableError, match="3 columns, but 2"):
@@ -420,7 +422,7 @@ SPARSE = [  # parts that do not fit together
     ],
 )
 def test_npz_arrays_that_do_not_fit(npz, arrays, word):
-    refused(npz(**arrays), word, target=None)
+    assert_refused(npz(**arrays), word, target=None)
 
 
 def test_npz_never_unpickles(tmp_path):
@@ -429,7 +431,7 @@ def test_npz_never_unpickles(tmp_path):
             return (os.mkdir, (str(tmp_path / "exploded"),))
 
     np.savez(tmp_path / "t.npz", X=np.eye(3), y=np.array([Bomb(), 1, 2], dtype=object))
-    refused(tmp_path / "t.npz", "'y'", "never unpickled", target=None)
+    assert_refused(tmp_path / "t.npz", "'y'", "never unpickled", target=None)
     assert not (tmp_path / "exploded").exists()
 
 
@@ -439,7 +441,7 @@ def test_npz_headers_that_lie_about_sizes(tmp_path):
     path = tmp_path / "t.npz"
     with zipfile.ZipFile(path, "w") as files:
         files.writestr("X.npy", content.getvalue() + b"\0" * 64)
-    refused(path, "'X'", "claims shape (1000000000, 1000000000)", "64 bytes", target=None)
+    assert_refused(path, "'X'", "claims shape (1000000000, 1000000000)", "64 bytes", target=None)
 
 
 def test_npz_damage_at_every_kind_of_place(npz):
@@ -447,7 +449,7 @@ def test_npz_damage_at_every_kind_of_place(npz):
     whole, known = path.read_bytes(), read_table(path, None).digest()
     for cut in (0, 10, len(whole) // 2, len(whole) - 5):
         path.write_bytes(whole[:cut])
-        refused(path, "npz", target=None)
+        assert_refused(path, "npz", target=None)
     rng = np.random.default_rng(1)
     for _ in range(100):
         spoiled = bytearray(whole)
@@ -515,15 +517,15 @@ def test_columnar_and_csv_give_the_same_table(arrow_file, file):
 def test_columnar_hazards(arrow_file):
     import pyarrow as pa
 
-    refused(arrow_file({"a": [1, None, None], "label": ["x", "y", "x"]}), "row 2", "2 missing cells", "'a': 2")
-    refused(arrow_file({"a": [1.0, np.nan, np.inf], "label": ["x", "y", "x"]}), "row 2", "1 missing cell")
-    refused(arrow_file({"a": [1.0, 2.0, np.inf], "label": ["x", "y", "x"]}), "row 3", "'a'", "1 such cell")
-    refused(arrow_file({"a": [1, 2, 3], "label": ["x", None, "x"]}), "row 2", "'label'")
-    refused(arrow_file({"a": ["p", "q", "p"], "label": ["x", "y", "x"]}), "row 1", "'a'", "'p'", "one_hot=True")
-    refused(arrow_file({"a": [1, 2, 3], "label": ["x", "y", "z"]}), "3 different labels")
-    refused(arrow_file({"a": [1, 2, 3], "label": ["x", "y", "x"]}), "Did you mean 'label'", target="labl")
-    refused(arrow_file({"__index_level_0__": [1, 2, 3], "label": ["x", "y", "x"]}), "row number")
-    refused(arrow_file({"a": pa.array([], pa.float64()), "label": pa.array([], pa.string())}), "no rows")
+    assert_refused(arrow_file({"a": [1, None, None], "label": ["x", "y", "x"]}), "row 2", "2 missing cells", "'a': 2")
+    assert_refused(arrow_file({"a": [1.0, np.nan, np.inf], "label": ["x", "y", "x"]}), "row 2", "1 missing cell")
+    assert_refused(arrow_file({"a": [1.0, 2.0, np.inf], "label": ["x", "y", "x"]}), "row 3", "'a'", "1 such cell")
+    assert_refused(arrow_file({"a": [1, 2, 3], "label": ["x", None, "x"]}), "row 2", "'label'")
+    assert_refused(arrow_file({"a": ["p", "q", "p"], "label": ["x", "y", "x"]}), "row 1", "'a'", "'p'", "one_hot=True")
+    assert_refused(arrow_file({"a": [1, 2, 3], "label": ["x", "y", "z"]}), "3 different labels")
+    assert_refused(arrow_file({"a": [1, 2, 3], "label": ["x", "y", "x"]}), "Did you mean 'label'", target="labl")
+    assert_refused(arrow_file({"__index_level_0__": [1, 2, 3], "label": ["x", "y", "x"]}), "row number")
+    assert_refused(arrow_file({"a": pa.array([], pa.float64()), "label": pa.array([], pa.string())}), "no rows")
 
 
 def test_columnar_damage(arrow_file):
@@ -531,7 +533,7 @@ def test_columnar_damage(arrow_file):
     whole = path.read_bytes()
     for content in (b"", b"PAR1", b"nonsense" * 20, whole[: len(whole) // 2]):
         path.write_bytes(content)
-        refused(path, "not a readable")
+        assert_refused(path, "not a readable")
     path.unlink()
     with pytest.raises(FileNotFoundError, match=path.name):
         read_table(path, "label")
