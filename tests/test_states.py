@@ -158,7 +158,7 @@ def test_an_interrupted_fit_of_a_map_leaves_it_unchanged(monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("discrim.estimators.posterior_map.class_places", stopped)
+    monkeypatch.setattr("discrim.estimators.map_statistics.class_places", stopped)
     with pytest.raises(KeyboardInterrupt):
         fitted.fit(X[:, :3], Y)
     assert_unchanged(fitted, before)
