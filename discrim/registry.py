@@ -463,6 +463,16 @@ MOVED = {
     "discrim.estimators.kernel_naive_bayes": "discrim.estimators.classifiers",
     "discrim.estimators.linear_map": "discrim.estimators.pipeline",
     "discrim.estimators.svc": "discrim.estimators.classifiers",
+    "discrim.evaluation.held_out": "discrim.evaluation.resampling",
+    "discrim.evaluation.permutation": "discrim.evaluation.resampling",
+    "discrim.evaluation.pipelines": "discrim.evaluation.methods",
+    "discrim.evaluation.preprocessing": "discrim.evaluation.classifiers",
+    "discrim.report.accuracy_curves": "discrim.report.scores",
+    "discrim.report.critical_difference": "discrim.report.scores",
+    "discrim.report.importance": "discrim.report.features",
+    "discrim.report.loadings": "discrim.report.features",
+    "discrim.report.margin_distribution": "discrim.report.rows",
+    "discrim.report.monitoring": "discrim.report.rows",
 }
 
 

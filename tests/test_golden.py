@@ -67,6 +67,16 @@ PICKLED = [
     ("estimators.kernel_naive_bayes", "KernelNaiveBayes"),
     ("estimators.linear_map", "LinearMap"),
     ("estimators.svc", "CrammerSingerSVC"),
+    ("evaluation.held_out", "BiasCorrectedScore"),
+    ("evaluation.permutation", "PermutationTest"),
+    ("evaluation.pipelines", "Recommendation"),
+    ("evaluation.preprocessing", "preprocessing"),
+    ("report.accuracy_curves", "AccuracyCurveValues"),
+    ("report.critical_difference", "CriticalDifferenceValues"),
+    ("report.importance", "VIPValues"),
+    ("report.loadings", "LoadingsValues"),
+    ("report.margin_distribution", "MarginValues"),
+    ("report.monitoring", "MonitoringValues"),
 ]
 
 

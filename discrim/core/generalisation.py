@@ -112,10 +112,10 @@ def held_out_pair_errors(held_out: Sequence[HeldOut], subspace: Callable[[HeldOu
         squares += weights * shifts**2
         weight += weights
         parts += known
-        both, of_part = np.isfinite(distances), B.T @ part.scatter @ B
-        scatter += np.where(both, _distances(trained, of_part) / distances, 0.0) ** 2
+        both, spread = np.isfinite(distances), B.T @ part.scatter @ B
+        scatter += np.where(both, _distances(trained, spread) / distances, 0.0) ** 2
         # no direction leads from a class to one with the same mean: any has the mean deviation
-        scatter += np.where(distances == NEAREST, np.trace(of_part) / len(of_part), 0.0)
+        scatter += np.where(distances == NEAREST, np.trace(spread) / len(spread), 0.0)
         freedom += part.freedom * both
     with np.errstate(invalid="ignore", divide="ignore"):
         between = squares - moved**2 / weight  # deviations of a class's rows from their mean over all parts

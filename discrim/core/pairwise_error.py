@@ -77,9 +77,9 @@ class PairwiseError:
         pulls = squareform(np.where(is_close, 0.0, weights))
         gradient = self.means.T @ (pulls.sum(axis=1)[:, None] * along - pulls @ along)
         if is_close.any():
-            a, b = (side[is_close] for side in np.triu_indices(len(along), 1))
+            a, b, large = (side[is_close] for side in (*np.triu_indices(len(along), 1), weights))
             for part in block_slices(len(a), self.means.shape[1]):
-                pulled = weights[is_close][part, None] * (along[a[part]] - along[b[part]])
+                pulled = large[part, None] * (along[a[part]] - along[b[part]])
                 gradient += (self.means[a[part]] - self.means[b[part]]).T @ pulled
         return float(logs[0]), gradient
 

@@ -192,8 +192,8 @@ def fit_collection(
     model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, max_memory: int = MAX_MEMORY
 ) -> Any:
     """Fit the model to a path or a Dask collection, and return it."""
-    given = X, y, sample_weight
-    parts = in_files(files_for(gathering_of(model), *given)) if is_path(X) else in_dask_parts([given])
+    gathering, given = gathering_of(model), (X, y, sample_weight)  # checks the parameters before the collection
+    parts = in_files(files_for(gathering, *given)) if is_path(X) else in_dask_parts([given])
     return fit_in_parts(model, parts, max_memory)
 
 

@@ -137,7 +137,11 @@ class Results:
     rows: Sequence[Result]
     setting: Mapping[str, Any] = field(default_factory=dict, repr=False)
     facts: RunFacts | None = field(default=None, repr=False)
-    _scores: dict[str, Scores] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def _scores(self) -> dict[str, Scores]:
+        """Scores by metric, each computed once."""
+        return {}
 
     def scores(self, metric: str) -> Scores:
         """Return one kind of score as a matrix of cells and splits; it is computed once."""
