@@ -35,7 +35,7 @@ from discrim.estimators.discriminant import CentroidRule
 from discrim.estimators.map_statistics import MapOfStatistics
 from discrim.estimators.predictor import Predictor, RowLimits
 from discrim.plain_format import PlainFormat, PlainFormatError
-from discrim.registry import MOVED, PUBLIC, load_target
+from discrim.registry import PUBLIC, load_target
 from discrim.tables.writing import whole_file
 
 # modules of the estimators of a model file: reducers of the registry, their parts, steps before them, classifiers; and
@@ -195,10 +195,7 @@ def trusted_types() -> list[str]:
     """
     targets = [*_ESTIMATORS.values(), *(one.target for one in PUBLIC.values() if one.classifies)]
     ours = [target.replace(":", ".") for target in [*targets, *_OF_REFINEMENT] if target.startswith("discrim.")]
-    known = {*ours, *(f"{one.__module__}.{one.__qualname__}" for one in _VALUES)}
-    places = [(module, name) for module, _, name in (one.rpartition(".") for one in known)]
-    earlier = {f"{old}.{name}" for old, new in MOVED.items() for module, name in places if module == new}
-    return sorted(known | earlier)  # files of an earlier layout name the modules of that time
+    return sorted({*ours, *(f"{one.__module__}.{one.__qualname__}" for one in _VALUES)})
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:

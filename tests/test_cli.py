@@ -806,6 +806,38 @@ def test_a_report_never_overwrites_the_store_or_its_lock(tmp_path, table):
     assert expected in refused("report", store, "--html", lock)
 
 
+def test_a_report_never_overwrites_a_store_that_is_still_to_be_written(tmp_path, table):
+    store = tmp_path / "new.sqlite"
+    assert "would overwrite --store" in refused("compare", table, *FAST, "--store", store, "--html", store)
+    assert not store.exists()
+
+
+def test_nothing_is_written_into_a_folder_that_is_the_table(tmp_path, table):
+    parts, model = tmp_path / "parts", tmp_path / "model.discrim"
+    parts.mkdir()
+    part = shutil.copy(table, parts / "a.csv")
+    before = part.read_bytes()
+    assert here("project", table, "--model", model)[0] == 0
+    for place in (part, parts / "new.csv", parts / "deeper" / "new.html"):
+        inside = f"{place} would become a part of the data, a folder"
+        for option in ("--out", "--model", "--loadings"):
+            assert inside in refused("project", parts, option, place)
+        assert inside in refused("apply", model, parts, "--out", place)
+        for option in ("--html", "--store"):
+            assert inside in refused("compare", parts, *FAST, option, place)
+    assert [one.name for one in parts.iterdir()] == ["a.csv"]
+    assert part.read_bytes() == before
+
+
+@pytest.mark.parametrize("method", ["max-margin-shift", "kernel-bayes-error-lda", "nca"])
+def test_methods_that_need_all_rows_are_refused_for_parts(tmp_path, table, method):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    shutil.copy(table, parts / "a.csv")
+    found = refused("project", parts, "--out", tmp_path / "out", "--method", method)
+    assert f"because {parts} is read in parts; got {method}." in found
+
+
 def test_the_shell_completes_files_data_sets_and_columns(table, monkeypatch):
     monkeypatch.chdir(table.parent)
     assert "rows.csv" in names_and_files("ro")

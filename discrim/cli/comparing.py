@@ -258,9 +258,11 @@ def compare(
     """
     store = trials.store
     require_metric(trials.metric, also=("auto",))
-    inputs = {"the data": data, "the store": store, "the store's lock": lock_of(store) if store else None}
-    require_apart(inputs, {"--html": html})
-    require_apart({"the data": data}, {"--store": store})
+    # the store is read if it exists, and written
+    require_apart(
+        {"the data": data, "the store": store, "the store's lock": lock_of(store) if store else None}, {"--html": html}
+    )
+    require_apart({"the data": data}, {"--store": store, "--html": html})
     require_place(html)
     if is_large(Path(data)):
         if groups is not None:

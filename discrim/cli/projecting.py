@@ -42,7 +42,7 @@ from discrim.engines.table_files import (
     sampled_rows,
     transform_files,
 )
-from discrim.estimators.parts import fit_in_parts
+from discrim.estimators.parts import fit_in_parts, gathering_of
 from discrim.estimators.pipeline import folded_transform
 from discrim.estimators.predictor import Predictor, split_steps
 from discrim.evaluation.classifiers import CLASSIFIERS, named, preprocessing
@@ -299,6 +299,13 @@ def project_parts(data: str, reading: Reading, wanted: Recommendation, out: Path
         )
     pipeline = build_pipeline(wanted)  # refuses what would only fail after the fit
     reducing = make_pipeline(*preprocessing(wanted.scale), reduction.estimator(wanted.n_components, 0))
+    try:
+        gathering_of(reducing)
+    except TypeError:  # a method that needs all rows
+        raise ValueError(
+            f"--method must be one that can be fitted in parts, because {data} is read in parts; got {wanted.method}. "
+            "Choose another, or name a file for --out if the table fits into memory."
+        ) from None
     table = files_by_name(data, reading)
     if out is not None:
         feature_files(table, out)  # refuses what would only fail after the fit

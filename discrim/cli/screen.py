@@ -151,7 +151,7 @@ def _end(error: BaseException, message: str, code: int) -> NoReturn:
 
 
 def require_apart(read: dict[str, Path | str | None], written: dict[str, Path | str | None]) -> None:
-    """Raise if a file would overwrite the input or another output."""
+    """Raise if a file would overwrite the input or another output, or become a part of a table that is a folder."""
     taken = {os.path.realpath(path): name for name, path in read.items() if path is not None and Path(path).exists()}
     for name, path in written.items():
         if path is None:
@@ -159,6 +159,12 @@ def require_apart(read: dict[str, Path | str | None], written: dict[str, Path | 
         place = os.path.realpath(path)
         if place in taken:
             raise ValueError(f"{name} {path} would overwrite {taken[place]}. Name another file.")
+        for folder in filter(os.path.isdir, taken):
+            inside = Path(place).relative_to(folder).parts if Path(folder) in Path(place).parents else ()
+            if inside and not any(piece[0] in "._" for piece in inside):  # hidden names are no parts
+                raise ValueError(
+                    f"{name} {path} would become a part of {taken[folder]}, a folder. Name a file outside of it."
+                )
         taken[place] = name
 
 

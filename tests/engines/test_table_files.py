@@ -511,3 +511,9 @@ def test_npy_parts_of_other_widths_and_bad_cells_are_named(tmp_path):
     np.save(parts / "p1.npy", wrong)
     with pytest.raises(ValueError, match=r"p1\.npy, row 21, column 'c4'"):
         gathered(parts)
+
+
+@pytest.mark.parametrize("name", ["nothing", "nothing.csv"])
+def test_a_path_without_a_file_is_named(tmp_path, name):
+    with pytest.raises(FileNotFoundError, match=name):
+        RegularizedLDA(shrinkage=0.1).fit(tmp_path / name, "label")
