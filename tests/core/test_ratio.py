@@ -6,9 +6,10 @@ from samples import labelled
 from scipy.linalg import solve_triangular
 from sklearn.metrics.pairwise import rbf_kernel
 
+from discrim import FisherLDA
 from discrim.core.discriminants import classical
 from discrim.core.moments.class_moments import ClassMoments
-from discrim.core.ratio import numerical_rank, ratio_of
+from discrim.core.ratio import Covariance, numerical_rank, ratio_of
 
 
 @pytest.mark.parametrize("fault", ["none", "few rows", "a combination", "a constant"])
@@ -37,3 +38,10 @@ def test_rounding_does_not_add_the_dimension_that_centring_removes(seed):
     moments = ClassMoments.of(features, rng.integers(0, 4, len(points)))
     assert ratio_of(moments, has_ridge=True).rank == len(points) - 1
     assert numerical_rank(np.array([[0.1, 1.0], [1.0, 0.1]]), 1e-16) == 1  # a block of rounding may be indefinite
+
+
+def test_a_fit_factors_the_within_class_covariance_once(monkeypatch):
+    factored, factor = [], Covariance.__init__
+    monkeypatch.setattr(Covariance, "__init__", lambda *given: factored.append(given) or factor(*given))
+    FisherLDA().fit(*labelled(60, 12))
+    assert len(factored) == 1

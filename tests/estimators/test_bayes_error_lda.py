@@ -237,6 +237,17 @@ def test_without_folds_a_fit_has_the_attributes_of_a_stream(six_classes):
     assert BayesErrorLDA(shrinkage="cv", cv=None).fit(X, y).path_ is not None  # five folds, as in scikit-learn
 
 
+def test_folds_that_choose_nothing_do_not_change_the_last_digits():
+    X, y = labelled(60, 7)
+    # the test rows of the last do not add up to the table, so its statistics cannot be a sum over folds
+    unjudged, *judged = (
+        BayesErrorLDA(2, shrinkage=0.1, cv=cv).fit(X, y).components_
+        for cv in (None, 5, StratifiedShuffleSplit(3, random_state=0))
+    )
+    for components in judged:
+        np.testing.assert_array_equal(components, unjudged)
+
+
 @pytest.mark.parametrize("options", [{}, {"nested": True}, {"n_components": 7}, {"n_components": 1}, {"cv": None}])
 @pytest.mark.parametrize("shape", [(300, 30, 6), (40, 60, 6)], ids=["tall", "wide"])
 @pytest.mark.filterwarnings("ignore:The least populated class")

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pytest
 
 from discrim import BayesErrorPCA
 from discrim.estimators.pca import bhattacharyya_scores
@@ -17,6 +18,20 @@ def test_bhattacharyya_sees_classes_that_differ_in_variance_only():
         X[y == c] -= X[y == c].mean(axis=0)
     assert BayesErrorPCA(1, score="bhattacharyya").fit(X, y).selected_.tolist() == [1]
     assert BayesErrorPCA(score="fisher").fit(X, y).scores_.max() < 1e-12
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 1.0])
+def test_the_apparent_error_never_rises_and_never_fails(n_classes, spread):
+    """Also if the selected components separate the rows up to rounding."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = np.r_[np.arange(n_classes), rng.integers(n_classes, size=60)]
+        X = rng.standard_normal((n_classes, 8))[y] + spread * rng.standard_normal((len(y), 8))
+        errors = BayesErrorPCA().fit(X, y).bayes_error_
+        assert np.isfinite(errors).all()
+        assert (np.diff(errors) <= 1e-15).all()
+        assert spread == 1 or errors[-1] < 1e-12
 
 
 def test_score_is_a_parameter_and_no_method():

@@ -3,10 +3,12 @@
 import literal
 import numpy as np
 import pytest
+import scipy.linalg as la
 import scipy.sparse as sp
 from geometry import largest_angle, most_turned
 from samples import labelled
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
 
 from discrim import PCA, MaxMarginPCA, MaxMarginShift
 from discrim.core.svm.shift import UnitRows
@@ -66,6 +68,37 @@ def test_two_classes_share_one_vector():
     X, y = labelled(*TABLES["two classes"], seed=2)
     coef = MaxMarginPCA(2).fit(X, y).class_coef_
     np.testing.assert_allclose(coef[0], -coef[1], atol=1e-4 * np.abs(coef).max())
+
+
+@pytest.mark.parametrize("table", [name for name in TABLES if name != "five classes"])
+def test_the_answer_satisfies_the_papers_equations(table):
+    """z = ½(Wx + Σ_y A_y ν_y), ρν = AᵀZ, and W the polar factor of ZᵀX.
+
+    Not so of five classes: a direction of ν ends at 0, where shares are not unique and the objective has a kink.
+    """
+    X, y = labelled(*TABLES[table], seed=4)
+    problem, W = problem_of(X, y, 0.3), PCA(y.max()).fit(X).components_
+    state = problem.descent(W, np.zeros((len(W) + 1, len(W))), tol=1e-15, max_iter=400)[-1]
+    duals = problem._duals(state.shares)
+    assert ((state.shares >= 0) & (state.shares <= 1 + 1e-12)).all()
+    latent = 0.5 * (in_units(X) @ state.directions.T + duals @ state.class_coef)
+    np.testing.assert_allclose(state.latent, latent, atol=1e-12)
+    np.testing.assert_allclose(duals.T @ state.latent, problem.rho * state.class_coef, atol=2e-4)
+    np.testing.assert_allclose(la.polar(state.latent.T @ in_units(X))[0], state.directions, atol=2e-4)
+
+
+def test_two_classes_start_from_the_papers_shift():
+    """T[x_n] = x_n + α_n y_n ν with ν = Σ α_n y_n x_n, 0 ≤ α_n ≤ C, of an SVM with one vector."""
+    X, y = labelled(*TABLES["two classes"], seed=2)
+    rows, signs = in_units(X), 2 * y - 1
+    duals = MaxMarginPCA(2, C=0.8)._margins(LabelledRows(X, y, np.unique(y))).duals  # σA of the closed form
+    svm = LinearSVC(loss="hinge", C=0.8, fit_intercept=False, tol=1e-10, max_iter=100_000, random_state=0)
+    nu = svm.fit(rows, y).coef_[0]
+    alpha = np.sqrt(2) * duals[np.arange(len(y)), y]
+    assert alpha.max() == pytest.approx(0.8)
+    np.testing.assert_allclose((alpha * signs) @ rows, nu, atol=1e-3 * np.abs(nu).max())
+    moved = duals @ (duals.T @ rows)
+    np.testing.assert_allclose(moved, np.outer(alpha * signs, nu), atol=1e-3 * np.abs(moved).max())
 
 
 @over_tables

@@ -116,14 +116,19 @@ def test_scoring_on_a_sample_of_the_rows_chooses_nearly_as_well(monkeypatch):
 # ---------------------------------------------------------------------- scalers
 
 
-@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 1)), MaxAbsScaler()], ids=repr)
+@pytest.mark.parametrize(
+    ("scaler", "sparse"),
+    [(StandardScaler(), False), (MinMaxScaler((-1, 1)), False), (MaxAbsScaler(), False), (MaxAbsScaler(), True)],
+    ids=repr,
+)
 @pytest.mark.parametrize("make", [lambda cv: PCA(3), lambda cv: BayesErrorLDA(cv=cv)], ids=["PCA", "BayesErrorLDA"])
-def test_a_scaler_folds_into_the_same_pass(scaler, make):
+def test_a_scaler_folds_into_the_same_pass(scaler, sparse, make):
     X, y = load_digits(return_X_y=True)  # some columns are constant, others vary in one row only
-    X = X + 1_000
+    X, table = (X, pd.DataFrame.sparse.from_spmatrix) if sparse else (X + 1_000, pd.DataFrame)
     whole = make_pipeline(scaler, make(list(HashKFold(5).split(X)))).fit(X, y)
     wanted, scale = whole.transform(X), scaler.scale_
-    frames = [(pd.DataFrame(part, columns=[f"p{i}" for i in range(64)]), label) for part, label in parts_of(X, y)]
+    parts = parts_of(sp.csr_array(X) if sparse else X, y)
+    frames = [(table(part, columns=[f"p{i}" for i in range(64)]), label) for part, label in parts]
     gathered = fit_parts(make_pipeline(type(scaler)(**scaler.get_params()), make(5)), frames)
     np.testing.assert_allclose(gathered[0].scale_, scale, rtol=1e-12)
     np.testing.assert_allclose(
