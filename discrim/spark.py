@@ -157,17 +157,23 @@ def _text(one: Any) -> str:
     return base64.b64encode(one if isinstance(one, bytes) else UNFITTED.to_bytes(one)).decode("ascii")
 
 
+def _setter(name: str) -> Callable[[Any, Any], Any]:
+    """Return a method that sets the Param of this name."""
+
+    def set_param(self: Any, value: Any) -> Any:
+        return self._set(**{name: value})
+
+    set_param.__name__ = f"set{name[0].upper()}{name[1:]}"
+    set_param.__doc__ = f"Set `{name}`."
+    return set_param
+
+
 def _with_setters(cls: type) -> type:
     """Add a setter for each Param of the class, as pyspark.ml has them."""
     for name in [name for name in dir(cls) if isinstance(getattr(cls, name), Param) and name != "payload"]:
-
-        def set_param(self: Any, value: Any, name: str = name) -> Any:
-            return self._set(**{name: value})
-
-        set_param.__name__ = f"set{name[0].upper()}{name[1:]}"
-        set_param.__doc__ = f"Set `{name}`."
-        if not hasattr(cls, set_param.__name__):
-            setattr(cls, set_param.__name__, set_param)
+        method = _setter(name)
+        if not hasattr(cls, method.__name__):
+            setattr(cls, method.__name__, method)
     return cls
 
 
@@ -579,11 +585,7 @@ def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0
         )
     if hasattr(column, "storage"):
         column = column.storage
-    if column.type.num_fields == 4:
-        sizes, X = _of_vectors(column)
-    else:
-        sizes = column.value_lengths().to_numpy(zero_copy_only=False)
-        X = partial(_numbers(column.flatten()).reshape, len(sizes), -1)
+    sizes, X = _of_vectors(column) if column.type.num_fields == 4 else _of_arrays(column)
     if (sizes != sizes[0]).any():
         at = int(np.flatnonzero(sizes != sizes[0])[0])
         raise PartError(
@@ -594,6 +596,12 @@ def _vectors(column: Any, name: str, part: str = "the partition", first: int = 0
 
 
 Sized = tuple[NDArray[np.int64], Callable[[], Any]]  # how many numbers each row has, and the table if they are as many
+
+
+def _of_arrays(column: Any) -> Sized:
+    """Return the table of arrays of numbers; the numbers are converted only if the sizes are equal."""
+    sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+    return sizes, lambda: _numbers(column.flatten()).reshape(len(sizes), -1)
 
 
 def _of_vectors(column: Any) -> Sized:

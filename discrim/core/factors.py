@@ -87,7 +87,7 @@ class HingeLoss:
         return np.asarray((inside**2 / (2 * self.width) + np.maximum(gaps - self.width, 0.0)).sum(axis=1))
 
     def slopes(self, scores: Array, codes: Codes) -> Array:
-        return -self._signs(scores, codes) * np.clip(self._gaps(scores, codes), 0.0, self.width) / self.width
+        return -_signs(scores, codes) * np.clip(self._gaps(scores, codes), 0.0, self.width) / self.width
 
     def curvatures(self, scores: Array, codes: Codes) -> tuple[Array, Array]:
         gaps = self._gaps(scores, codes)
@@ -95,10 +95,12 @@ class HingeLoss:
         return curved, np.zeros_like(curved)
 
     def _gaps(self, scores: Array, codes: Codes) -> Array:
-        return 1 - self._signs(scores, codes) * scores
+        return 1 - _signs(scores, codes) * scores
 
-    def _signs(self, scores: Array, codes: Codes) -> Array:
-        return np.asarray(2.0 * np.eye(scores.shape[1])[codes] - 1.0)
+
+def _signs(scores: Array, codes: Codes) -> Array:
+    """Return 1 for each row's own class and −1 for the others."""
+    return np.asarray(2.0 * np.eye(scores.shape[1])[codes] - 1.0)
 
 
 Loss = LogisticLoss | HingeLoss
@@ -173,7 +175,7 @@ class Alternation:
             tried = minimise_loss(design, V, rows.weights, rows.codes, self.alpha, ridge, self.loss)[0]
             V = tried if self._value(P, Z, tried, ridge) <= values[-1] else V
             near = self._newton_steps(P, Z, V)
-            lower = self._of_rows(P, near, V) <= self._of_rows(P, Z, V)
+            lower = self.row_values(P, near, V) <= self.row_values(P, Z, V)
             Z = np.where(lower[:, None], near, Z)
             turned = polar_factor(rows.weighted_sum(rows.weights[:, None] * Z))  # Procrustes
             projected = rows.project(turned)
@@ -183,7 +185,8 @@ class Alternation:
             is_settled = values[-2] - values[-1] <= tol * values[-1]
         return Factors(W, Z, V, np.array(values), is_settled)
 
-    def _of_rows(self, P: Array, Z: Array, V: Array) -> Array:
+    def row_values(self, P: Array, Z: Array, V: Array) -> Array:
+        """Compute ‖p_i − z_i‖² + α·loss(y_i, z_iV + v_0) for each row."""
         apart = P - Z
         losses = self.loss.values(label_scores(Z, V), self.rows.codes)
         return np.asarray(np.einsum("ik,ik->i", apart, apart) + self.alpha * losses)
@@ -191,7 +194,7 @@ class Alternation:
     def _value(self, P: Array, Z: Array, V: Array, ridge: Array) -> float:
         weights = self.rows.weights
         beyond = 1.0 - float(weights @ np.einsum("ik,ik->i", P, P))
-        return beyond + float(weights @ self._of_rows(P, Z, V)) + float(ridge @ (V**2).sum(axis=1))
+        return beyond + float(weights @ self.row_values(P, Z, V)) + float(ridge @ (V**2).sum(axis=1))
 
     def _newton_steps(self, P: Array, Z: Array, V: Array) -> Array:
         """Return a z for each row with lower ‖p − z‖² + α·loss(y, zV + v_0), by Newton steps for all rows at once."""
@@ -214,9 +217,9 @@ class Alternation:
 
     def _backtrack(self, P: Array, Z: Array, V: Array, step: Array) -> Array:
         """Return each row's step, halved until its value does not rise; 0 if it still would."""
-        before, length = self._of_rows(P, Z, V), np.ones(len(Z))
+        before, length = self.row_values(P, Z, V), np.ones(len(Z))
         for _ in range(HALVINGS):
-            uphill = self._of_rows(P, Z - length[:, None] * step, V) > before
+            uphill = self.row_values(P, Z - length[:, None] * step, V) > before
             if not uphill.any():
                 break
             length[uphill] /= 2

@@ -287,7 +287,10 @@ def column_scales(candidate: Candidate, rows: LabelledRows, landmarks: Any) -> A
 def rule_scores(
     rules: Sequence[RidgeRules], test: LabelledRows, features: Callable[[Any], list[Array]], parts: Iterable[slice]
 ) -> list[HeldOutScores]:
-    """Return the scores of held-out rows by each of the rules, whose features of some rows `features` computes."""
+    """Return the scores of held-out rows for each rule.
+
+    features : function that computes the features of some rows, one table for each rule
+    """
     blocks = [list(map(RidgeRules.scores, rules, features(test.X[part]))) for part in parts]
     return [HeldOutScores.of(test, np.concatenate(scores, axis=2)) for scores in zip(*blocks, strict=True)]
 

@@ -94,7 +94,7 @@ def _sum_in_tree(groups: Sequence[Sequence[Any]], find: Find) -> Any:
     delayed = dask.delayed(partial(_found, find), pure=False)
     ends = np.cumsum([0, *map(len, groups)]).tolist()
     tasks = []
-    for first, end, group in zip(ends, ends[1:], groups, strict=False):
+    for (first, end), group in zip(itertools.pairwise(ends), groups, strict=True):
         name = f"partition {first}" if end == first + 1 else f"partitions {first} to {end - 1}"
         tasks.append(delayed(name, group))
     add = dask.delayed(gathered_total, pure=False)

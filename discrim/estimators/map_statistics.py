@@ -123,7 +123,8 @@ class MapOfStatistics(BaseEstimator):
                 return
             rows = total.sample.with_classes(rows.classes)
         folds = Folds(rows, splits_of(rows, self.cv, self.random_state))
-        priorities = content_priorities(rows.X, seed := drawn_seed(self.random_state))
+        seed = drawn_seed(self.random_state)
+        priorities = content_priorities(rows.X, seed)
         first, choice, rule = self._chosen_rule(folds, priorities, seed)
         self._publish(rows.classes, float(rows.class_totals.sum()), first, choice, rule, seed)
         held_out = np.concatenate([test for _, test in folds.splits.pairs])
@@ -263,7 +264,8 @@ class MapOfStatistics(BaseEstimator):
             self._fit_rows(rows_of_sample(self, total))
             return
         look = vars(self).get("_look") or Look(None, None)
-        (choice, rule, held_out), seed = look.rule(total), drawn_seed(self.random_state)
+        choice, rule, held_out = look.rule(total)
+        seed = drawn_seed(self.random_state)
         moments, rows = total.moments, total.sample.with_classes(total.moments.classes)
         self._publish(moments.classes, moments.total_weight, look.choice or choice, choice, rule, seed)
         self._held_out = held_out

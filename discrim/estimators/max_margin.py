@@ -42,8 +42,8 @@ from discrim.tables.rows import LabelledRows
 from discrim.warn_once import warn
 
 Array = NDArray[np.float64]
-STEPS = 10  # L-BFGS steps per round
-SETTLED = 1e-11  # duality gap of a row, in units of C
+CLASSIFIER_STEPS = 10  # L-BFGS steps per round
+SETTLED_ROW = 1e-11  # duality gap of a row, in units of C
 MAX_STEPS = 3000  # per row
 LONGER = 1.5  # factor by which the extrapolation of W grows after a success
 SAME = 1e-6  # objectives that differ by less belong to one minimum, so that rounding does not choose between them
@@ -114,7 +114,7 @@ class MaxMarginProblem:
             pulls = self._duals(now.shares).T @ self.rows.weighted(now.latent)
             return now.objective, (self.rho * now.class_coef - pulls).ravel()
 
-        options = {"maxiter": STEPS, "ftol": 1e-15, "gtol": 1e-12}
+        options = {"maxiter": CLASSIFIER_STEPS, "ftol": 1e-15, "gtol": 1e-12}
         minimize(objective, state.class_coef.ravel(), jac=True, method="L-BFGS-B", options=options)
         return min(reached, key=lambda one: one.objective)
 
@@ -135,7 +135,8 @@ class MaxMarginProblem:
         projections = self.rows.project(directions) if projections is None else projections
         shares = shares.copy()
         latent = 0.5 * (projections + self._duals(shares) @ class_coef)
-        settle_rows(self._scores(latent, class_coef), shares, self.C * class_coef @ class_coef.T, SETTLED, MAX_STEPS)
+        products = self.C * class_coef @ class_coef.T
+        settle_rows(self._scores(latent, class_coef), shares, products, SETTLED_ROW, MAX_STEPS)
         latent = 0.5 * (projections + self._duals(shares) @ class_coef)
         value = self.objective(projections, latent, class_coef)
         return MaxMarginState(directions, projections, class_coef, latent, shares, value)
@@ -253,13 +254,13 @@ class MaxMarginPCA(Reducer):
         order = content_order(basis.original.X, basis.original.codes, basis.original.weights)
         rows = UnitRows.from_rows(basis.points.select(order))
         task = MaxMarginProblem(rows, basis.points.codes[order], basis.points.n_classes, self.C)
-        curve, other = (
+
+        def descent_from(W: Array) -> list[MaxMarginState]:
             # from the SVM of the rows in the subspace: Wη, times two because z is about half of Wx
-            task.descent(
-                W, 2.0 * duals[order].T @ rows.project(W) / np.sqrt(task.rho), tol=self.tol, max_iter=self.max_iter
-            )
-            for W in (plain.directions[:k], shifted.directions[:k])
-        )
+            class_coef = 2.0 * duals[order].T @ rows.project(W) / np.sqrt(task.rho)
+            return task.descent(W, class_coef, tol=self.tol, max_iter=self.max_iter)
+
+        curve, other = descent_from(plain.directions[:k]), descent_from(shifted.directions[:k])
         if other[-1].objective < (1 - SAME) * curve[-1].objective:
             curve = other
         last = curve[-1]

@@ -248,7 +248,7 @@ def _class_scores(fitted: Any, X: Any) -> Array:
 # t̄, S_T (divided by n − 1), x̄ and P are those of the training rows. For PCA and PLS, P holds the loadings. A row with a
 # large T² is extreme within the model; a row with a large SPE does not follow the structure of the training rows.
 
-ROUNDING = 1e-20  # share of the rows' mean square below which a residual is rounding
+RESIDUAL_ROUNDING = 1e-20  # share of the rows' mean square below which a residual is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,13 +288,14 @@ class RowLimits:
                 "fewer components."
             )
         # training rows are nearer than new ones, because P was fitted to them: without a row its residual is r/(1 − h)
-        nearer = np.maximum(1 - 1 / n - (Q**2).sum(axis=1), ROUNDING)
+        nearer = np.maximum(1 - 1 / n - (Q**2).sum(axis=1), RESIDUAL_ROUNDING)
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
             products = np.asarray(Q.T @ rows) - np.outer(Q.sum(axis=0), mean)
             loadings = la.solve_triangular(R, products, check_finite=False)
             residuals = _residuals(rows, mean, components - centre, loadings)
-            negligible = ROUNDING * float((la.norm(components - centre, axis=1) ** 2).mean() * (loadings**2).sum())
+            mean_square = float((la.norm(components - centre, axis=1) ** 2).mean() * (loadings**2).sum())
+            negligible = RESIDUAL_ROUNDING * mean_square
             spe = np.maximum(spe_limit(residuals / nearer**2, level), negligible)
         return cls(centre, R, mean, loadings, n, level, t2_limit(n, k, level, fitted=False), float(spe), negligible)
 

@@ -239,16 +239,17 @@ class RefinedHyperplane(ClassifierMixin, BaseEstimator):
                 "X must be in larger units; got columns so small that the coefficients exceed the largest float64. "
                 "Scale the columns first, e.g. with StandardScaler."
             )
-        found: dict[str, list[Any]] = {
-            "groups_": [p.groups for p in pairs],
-            "rule_": [p.rule for p in pairs],
-            "n_iter_": [p.n_iter for p in pairs],
-            "margin_initial_": [p.initial.margin for p in pairs],
-            "margin_": [p.refined.margin for p in pairs],
-            "accepted_": [p.accepted for p in pairs],
-            "dropped_features_": [np.setdiff1d(np.arange(d), p.standard.features) for p in pairs],
-        }
-        self.__dict__.update({name: values[0] if len(pairs) == 1 else values for name, values in found.items()})
+
+        def of_pairs(values: list[Any]) -> Any:
+            return values[0] if len(values) == 1 else values
+
+        self.groups_ = of_pairs([p.groups for p in pairs])
+        self.rule_ = of_pairs([p.rule for p in pairs])
+        self.n_iter_ = of_pairs([p.n_iter for p in pairs])
+        self.margin_initial_ = of_pairs([p.initial.margin for p in pairs])
+        self.margin_ = of_pairs([p.refined.margin for p in pairs])
+        self.accepted_ = of_pairs([p.accepted for p in pairs])
+        self.dropped_features_ = of_pairs([np.setdiff1d(np.arange(d), p.standard.features) for p in pairs])
         lost = sorted({int(feature) for p in pairs for feature in p.standard.lost})
         if lost:
             named = ", ".join(str(feature) for feature in lost[:10]) + (", …" if len(lost) > 10 else "")

@@ -222,9 +222,9 @@ def fitted_embedding(embedding: Any, X: Any, weights: NDArray[np.float64] | None
     gamma = 1.0 / median_square_distance(X, weights, random_state)
     if embedding == "rff":
         return RBFSampler(gamma=gamma, n_components=N_FEATURES, random_state=random_state).fit(X)
-    sample = X[
-        np.sort(equal_rows(X, np.zeros(X.shape[0], dtype=np.intp)).first)
-    ]  # a repeated row adds nothing to the sample
+    # a repeated row adds nothing to the sample
+    first = equal_rows(X, np.zeros(X.shape[0], dtype=np.intp)).first
+    sample = X[np.sort(first)]
     digits = np.finfo(X.dtype)
     if gamma * float(digits.tiny) > digits.eps:  # squares of distances this small lose digits, and gamma may overflow
         sample = sample.astype(np.float64)

@@ -136,7 +136,9 @@ class Comparison(Results):
                 largest = facts.classes[int(counts.argmax())]
                 remarks.append(f"{largest!r} has {100 * share:.0f} % of the rows; {METRICS[self.metric]} decides.")
             remarks += [*left_out(self, self.metric), *unfinished(self, facts.n_splits)]
-        return (*remarks, *([] if self.permutations is None else [str(self.permutations)]))
+        if self.permutations is not None:
+            remarks.append(str(self.permutations))
+        return tuple(remarks)
 
     @property
     def answer(self) -> str:

@@ -1,6 +1,7 @@
 """Reductions that can be compared, and the recommended pipeline: unfitted as it was judged, or fitted on all rows.
 
-Reductions are those of the registry, those of scikit-learn, and estimators of the caller."""
+Reductions are those of the registry, those of scikit-learn, and estimators of the caller.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ in fewer than 5 of 100 runs. The choice, partners included, is repeated in the b
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -200,24 +201,33 @@ class PipelineChoice:
 
     n_methods : number of reductions that were compared, with those dropped after the first splits
     n_features : number of columns; 0 if it is not known
-    reductions, partners, pca : positions of the cells with fewer components than columns; of those of all columns, and
-        of a caller's classifier that uses all of them; of those of PCA
     """
 
     table: Scores
     nonlinear: frozenset[str] = frozenset()
     n_methods: int = 0
     n_features: int = 0
-    reductions: list[int] = field(init=False)
-    partners: list[int] = field(init=False)
-    pca: list[int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        most, found = self.n_features or np.inf, list(enumerate(self.table.cells))
-        reductions = [at for at, cell in found if cell.method != "raw" and cell.k < most]
-        partners = [at for at, cell in found if cell.method == "raw" or (cell.classifier == ITSELF and cell.k >= most)]
-        pca = [at for at in reductions if self.table.cells[at].method == "pca"]
-        vars(self).update(reductions=reductions, partners=partners, pca=pca)
+    @cached_property
+    def reductions(self) -> list[int]:
+        """Return the positions of the cells with fewer components than columns."""
+        most = self.n_features or np.inf
+        return [at for at, cell in enumerate(self.table.cells) if cell.method != "raw" and cell.k < most]
+
+    @cached_property
+    def partners(self) -> list[int]:
+        """Return the positions of the cells of all columns, and of a caller's classifier that uses all of them."""
+        most = self.n_features or np.inf
+        return [
+            at
+            for at, cell in enumerate(self.table.cells)
+            if cell.method == "raw" or (cell.classifier == ITSELF and cell.k >= most)
+        ]
+
+    @cached_property
+    def pca(self) -> list[int]:
+        """Return the positions of the cells of PCA."""
+        return [at for at in self.reductions if self.table.cells[at].method == "pca"]
 
     def best_of(self, members: Sequence[int], scores: Array | None = None) -> int:
         """Return the cell with the highest mean; of equal ones that with fewer components."""

@@ -257,12 +257,15 @@ class Models:
         if k in self.kept:
             return self.kept[k]
         count = min(max(k, self.largest, 3), most) if nested else k  # three for a map with three components
-        for fewer in range(count, 0, -1):
-            try:
-                self.kept[count] = self.data.fit(self.method, fewer)
-            except ValueError:  # the rows allow fewer
-                if fewer == 1:
-                    raise
-            else:
-                break
+        self.kept[count] = self._fitted(count)
         return self.kept[count]
+
+    def _fitted(self, k: int) -> Any:
+        """Fit with k components, or with the largest number below k that the rows allow."""
+        for count in range(k, 0, -1):
+            try:
+                return self.data.fit(self.method, count)
+            except ValueError:
+                if count == 1:
+                    raise
+        raise ValueError(f"{self.method.name} has no components for these rows.")

@@ -192,7 +192,7 @@ def _csr(path: Path, members: _Members) -> csr_array:
 
 
 def read_annotated(path: Path, target: str | None, id_column: str | None, max_bytes: int = MAX_BYTES) -> Archive:
-    """Cells as rows with the labels of obs[target] (none without a name); ids are obs[id_column], or obs_names."""
+    """Return cells as rows with the labels of obs[target], if named; ids are obs[id_column], or obs_names."""
     try:
         import h5py
         from anndata.io import read_elem

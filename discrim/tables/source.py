@@ -80,7 +80,7 @@ class TableSource:
     """A table in one or many parts, opened: its columns are known, its rows are read on demand.
 
     sources : the column of each feature, and its level if the feature is an indicator of a text column
-    label_kind : "cells" of delimited files and "number", of which all are whole numbers so far, "bool" or "text"
+    label_kind : `cells` (delimited files) or `number`: whole numbers as far as is known; `bool`; `text`
     """
 
     path: Path

@@ -95,8 +95,10 @@ class TableError(ValueError):
 
 def join_errors(errors: Sequence[TableError]) -> TableError:
     """Return one error with all of them, each on a line of its own."""
+    if len(errors) == 1:
+        return errors[0]
     joined = TableError(errors[0].fact, *errors[0].advice)
-    joined.others = tuple(errors[1:])
+    joined.others = (*errors[0].others, *errors[1:])
     return joined
 
 

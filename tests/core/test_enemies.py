@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from memory import peak_of
 from scipy import sparse
 
-from discrim.core import enemies as enemy_search
-from discrim.core.enemies import enemy_pairs, search_enemies
+from discrim.core.enemies import DenseRows, SparseRows, enemy_pairs, search_enemies
 
 
 def nearest_enemies(X, codes, n_classes, *, enemies="each"):
@@ -54,16 +53,16 @@ def assert_as_brute_force(X, codes, n_classes, reference=None):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Use blocks of 24 positions, so small tables have many: divided classes, and classes that share a block."""
-    monkeypatch.setattr(enemy_search, "TILE", 24)
+    monkeypatch.setattr("discrim.core.enemies.TILE", 24)
 
 
 @pytest.fixture
 def sharpenings(monkeypatch):
     """Count how often tiles changed from float32 to float64."""
     done = []
-    store = enemy_search.DenseRows._store
+    store = DenseRows._store
     monkeypatch.setattr(
-        enemy_search.DenseRows,
+        DenseRows,
         "_store",
         lambda rows, dtype: (store(rows, dtype), done.append(1) if dtype == np.float64 else 0),
     )
@@ -110,7 +109,7 @@ def test_equals_brute_force_with_ties(data):
     n_classes = data.draw(st.integers(2, 8))
     X, codes = rng.choice(values, (n, d)), rng.integers(0, n_classes, n)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(enemy_search, "TILE", data.draw(st.sampled_from([7, 20, 512])))
+        patch.setattr("discrim.core.enemies.TILE", data.draw(st.sampled_from([7, 20, 512])))
         assert_as_brute_force(X, codes, n_classes)
         assert_as_brute_force(sparse.csr_array(X), codes, n_classes, X)
 
@@ -145,7 +144,7 @@ def test_large_integers_sharpen_to_products_without_rounding(small_tiles, rng, s
 
 
 def test_tiles_of_integers_are_exact(rng, monkeypatch):
-    monkeypatch.setattr(enemy_search.DenseRows, "distances", None)  # calling it would fail
+    monkeypatch.setattr(DenseRows, "distances", None)  # calling it would fail
     X = rng.integers(0, 2, (400, 40)).astype(float)
     assert_as_brute_force(X, rng.integers(0, 2, 400), 2)
 
@@ -153,7 +152,7 @@ def test_tiles_of_integers_are_exact(rng, monkeypatch):
 def test_off_the_grid_in_rows_not_looked_at_first(rng, monkeypatch):
     # The pilot rows, the even ones, suggest integers; the bounds must not believe them.
     X, codes = rng.integers(0, 2, (400, 20)).astype(float), rng.integers(0, 2, 400)
-    monkeypatch.setattr(enemy_search, "PILOT_SIZE", X.size // 2)
+    monkeypatch.setattr("discrim.core.enemies.PILOT_SIZE", X.size // 2)
     X[1::2] += 1e-9 * rng.integers(0, 2, (200, 20))
     assert_as_brute_force(X, codes, 2)
 
@@ -203,7 +202,7 @@ def test_differences_beyond_the_largest_float(d):
 def test_distances_are_the_definition_bit_for_bit(rng, d):
     X = rng.standard_normal((30, d)) * (rng.random((30, d)) < 0.7)
     left, right = (index.ravel() for index in np.indices((30, 30)))
-    for rows in (enemy_search.DenseRows(X, np.arange(30)), enemy_search.SparseRows(sparse.csr_array(X), np.arange(30))):
+    for rows in (DenseRows(X, np.arange(30)), SparseRows(sparse.csr_array(X), np.arange(30))):
         np.testing.assert_array_equal(rows.distances(left, right), distances(X).ravel())
 
 
@@ -240,7 +239,7 @@ ways_with_ties = pytest.mark.parametrize("ties", ["share", "all", "lowest"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("tile", [512, 9])
 def test_pairs_are_their_definition(rng, monkeypatch, enemies, ties, weighted, tile):
-    monkeypatch.setattr(enemy_search, "TILE", tile)
+    monkeypatch.setattr("discrim.core.enemies.TILE", tile)
     X = rng.permutation(np.unique(rng.integers(0, 4, (70, 3)), axis=0)).astype(float)
     codes = rng.integers(0, 4, len(X))
     w = rng.integers(1, 5, len(X)) if weighted else np.ones(len(X), dtype=int)

@@ -240,6 +240,9 @@ def test_nested_methods_are_fitted_once_and_others_for_each_count(found):
     assert isinstance(nested.model(1), FisherLDA)
     too_many = Models(METHODS["margin-subspace"], data, 10, {})
     assert too_many.model(10).n_components_ == 2  # three classes have two
+    none = Models(replace(METHODS["ica"], most_components=lambda sizes: 0), data, 3, {})
+    with pytest.raises(ValueError, match="ica has no components for these rows"):
+        none.model(2)
 
 
 def test_sparse_rows_are_looked_at_like_dense_ones(monkeypatch):

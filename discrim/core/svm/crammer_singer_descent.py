@@ -155,11 +155,12 @@ class Weights(NamedTuple):
     @classmethod
     def none(cls, table: Table, n_classes: int) -> Weights:
         n_features, padded = table.X.shape[1], -(-n_classes // LANES) * LANES
-        weights = np.zeros((n_classes, n_features))
         if table.is_sparse:  # aligned to a cache line, so each feature touches as few lines as possible
             values = np.zeros(n_features * padded + LINE)
             start = -values.ctypes.data // values.itemsize % LINE
             weights = values[start : start + n_features * padded].reshape(n_features, padded)
+        else:
+            weights = np.zeros((n_classes, n_features))
         return cls(weights, np.zeros(n_classes), np.zeros(n_classes))
 
     def set_from(self, problem: DualProblem, steps: Floats) -> None:
