@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -390,7 +389,7 @@ def open_parts(
     endings = {ending_of(file) for file in files}
     if not path.is_dir() and not endings <= set(KINDS):
         if not os.path.lexists(path):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+            raise TableError(f"{path}: there is no such file or folder.")
         raise TableError(
             f"{path}: files ending in {path.suffix or 'nothing'!r} are not known. Readable are .csv, .tsv and .txt "
             f"(also .gz), .parquet, .feather, .npy, .xlsx, .npz and .h5ad."
